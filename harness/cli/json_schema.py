@@ -14,8 +14,9 @@ from harness.devices.profiles.keys import ProfileKeys
 from harness.model.choices import FileKind
 from harness.model.errors import PluginError
 from harness.rating.files.rounds import GoldFileKeys, RaterKeysKeys, RoundKeys, TrainingKeys
-from harness.scenario.bench import BenchKeys, adapter
+from harness.scenario.bench import BenchKeys
 from harness.scenario.conditions import ConditionsKeys
+from harness.scenario.driver_options import options_adapter
 from harness.scenario.keys import ScenarioKeys
 from harness.transcripts.files.normalisation_file import NormalisationKeys
 from harness.understanding.files.grammar_file import GrammarKeys
@@ -112,7 +113,7 @@ def _branches(
             continue  # a driver that cannot be loaded here has no options to show
         if any(hasattr(driver, method) for method in ORDER_METHODS) is not takes_orders:
             continue
-        schema = adapter(options).json_schema(ref_template="#/$defs/{model}")
+        schema = options_adapter(options).json_schema(ref_template="#/$defs/{model}")
         definitions.update(schema.pop("$defs", {}))
         descriptions = _field_descriptions(options)
         properties: Schema = {**common, "driver": {"const": name, "description": common["driver"]["description"]}}

@@ -21,11 +21,11 @@ from harness.sound.recordings import assumed
 from harness.sound.recordings import check as check_recording
 
 PATH, PHRASE_END = "recording", "phrase_end_ms"
-_COLUMN = re.compile(r"[a-z][a-z0-9_]{0,31}")
-_COMMENT = re.compile(rf"\b{PHRASE_END}\s*[=:]\s*(\d+(?:\.\d+)?)")
+_COLUMN_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
+_PHRASE_END_COMMENT = re.compile(rf"\b{PHRASE_END}\s*[=:]\s*(\d+(?:\.\d+)?)")
 TALKER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 MAX_ROWS = 100_000
-_OF_OTHER_TOOLS = {
+_FOREIGN_COLUMNS = {
     "path": PATH, "audio": PATH, "client_id": "talker", "speaker": "talker", "age": "age", "gender": "gender",
     "accents": "accents", "variant": "variant", "locale": "locale",
 }  # fmt: skip
@@ -35,11 +35,11 @@ Otherwise each of those would count as a condition of the recording.
 """
 
 
-Listed = tuple[str, RecordingFacts, Place]
-"""A row of a list of recordings: its path as written, relative to the folder of the list, its facts, and its place."""
+ListedRecording = tuple[str, RecordingFacts, Place]
+"""A row of a list of recordings: (path as written, relative to the folder of the list, facts, place of the row)."""
 
 
-def read_list(path: Path) -> tuple[Listed, ...]:
+def read_list(path: Path) -> tuple[ListedRecording, ...]:
     """The rows of a list, in order; InputError with file and line for the first mistake.
 
     Its columns are PATH, PHRASE_END and any others; those of Common Voice and Kaldi have other names.
@@ -51,14 +51,14 @@ def read_list(path: Path) -> tuple[Listed, ...]:
         raise as_utf_8(error) from error
     name_by_column = {column: column for column in table.header}
     if PATH not in name_by_column and name.lower().endswith(FOREIGN_LISTS):
-        name_by_column = {column: _OF_OTHER_TOOLS[column] for column in table.header if column in _OF_OTHER_TOOLS}
+        name_by_column = {column: _FOREIGN_COLUMNS[column] for column in table.header if column in _FOREIGN_COLUMNS}
     header = [name_by_column[column] for column in table.header if column in name_by_column]
     place = Place(name, table.line)
     if header.count(PATH) != 1:
         columns = ", ".join(header) or "nothing"
         remedy = f"Begin the file with {PATH},{PHRASE_END},talker and any other columns"
         raise InputError(f"the header has no column {PATH!r}; found {columns}", place=place, remedy=remedy)
-    demand_columns(header, place)
+    check_columns(header, place)
     if len(table.rows) > MAX_ROWS:
         raise InputError(f"the list has more than {MAX_ROWS} rows", place=Place(name), remedy="Split it")
     if not table.rows:
@@ -66,31 +66,32 @@ def read_list(path: Path) -> tuple[Listed, ...]:
     return tuple(_read_row(row, name_by_column, Place(name, row.line)) for row in table.rows)
 
 
-def _read_row(row: ManifestRow, name_by_column: Mapping[str, str], place: Place) -> Listed:
+def _read_row(row: ManifestRow, name_by_column: Mapping[str, str], place: Place) -> ListedRecording:
     cells = {name: without_mark(row.cells[column]) for column, name in name_by_column.items()}
     end = cells.pop(PHRASE_END, "")
-    return cells.pop(PATH), RecordingFacts(_seconds(end, place), tuple(cells.items())), place
+    return cells.pop(PATH), RecordingFacts(_parse_phrase_end(end, place), tuple(cells.items())), place
 
 
 def phrase_end_s(path: Path) -> float | None:
     """End of the phrase from the comment in the file (`phrase_end_ms=1234`), s; None without one."""
     with soundfile.SoundFile(path) as file:
-        match = _COMMENT.search(str(file.comment or ""))
+        match = _PHRASE_END_COMMENT.search(str(file.comment or ""))
     return None if match is None else float(match[1]) / 1000
 
 
-def demand_columns(header: Sequence[str], place: Place) -> None:
+def check_columns(header: Sequence[str], place: Place) -> None:
     """InputError for a column that a list of recordings cannot have."""
     for column in header:
         if column in get_args(AxisName) and column not in PLACING:  # PLACING columns clash only with the matrix
             remedy = "Give the column another name, such as recorded_" + column
             raise InputError(f"the column {column!r} has the same name as a matrix axis", place=place, remedy=remedy)
-        if not _COLUMN.fullmatch(column) or header.count(column) > 1:
+        if not _COLUMN_NAME.fullmatch(column) or header.count(column) > 1:
             remedy = "Use each name once: lowercase letters, digits and _, at most 32"
             raise InputError(f"{column!r} is not a column name, or occurs twice", place=place, remedy=remedy)
 
 
-def _seconds(cell: str, place: Place) -> float | None:
+def _parse_phrase_end(cell: str, place: Place) -> float | None:
+    """The end of a phrase in s from a cell in ms; None for an empty cell. InputError for anything else."""
     if not cell:
         return None
     try:
@@ -133,13 +134,16 @@ _GLOB = re.compile(r"[*?\[]")
 
 
 class Assets:
-    """Finds the files that a YAML file names, in its folder and its asset roots. Notes problems in `findings`."""
+    """Finds the files that a YAML file names, in its folder and its asset roots. Notes problems in `findings`.
+
+    Paths are relative to the folder of the YAML file, or `root:path`.
+    """
 
     def __init__(self, folder: Path, findings: Findings) -> None:
         self._folder = folder
         self._findings = findings
         self._roots: dict[str, Path] = {}
-        self._broken_paths: set[str] = set()
+        self._refused_roots: set[str] = set()
 
     def add_roots(self, folders: Mapping[str, str], extra: Mapping[str, Path]) -> None:
         """Adds the roots that the file names (relative to its folder); `extra` overrides them."""
@@ -157,19 +161,20 @@ class Assets:
         self._roots.update({name: path.resolve() for name, path in extra.items()})
 
     def _refuse_root(self, name: str, problem: str, remedy: str) -> None:
-        self._broken_paths.add(name)
+        self._refused_roots.add(name)
         self._findings.add(("assets", name), problem, remedy)
 
-    def sound(self, text: str, key_path: KeyPath) -> str:
+    def sound_path(self, text: str, key_path: KeyPath) -> str:
         """The absolute path of a playable recording; "" if there was a problem, which is noted."""
-        root, root_name, inner = self._root(text, key_path)
+        root, root_name, inner = self._split_root(text, key_path)
         if root is None:
             return ""
-        return "" if self._seconds(root, inner, root_name, key_path) is None else str((root / inner).resolve())
+        duration_s = self._checked_duration_s(root, inner, root_name, key_path)
+        return "" if duration_s is None else str((root / inner).resolve())
 
-    def file(self, text: str, key_path: KeyPath) -> Path | None:
+    def file_path(self, text: str, key_path: KeyPath) -> Path | None:
         """The absolute path of an existing file of any kind; None if there was a problem, which is noted."""
-        root, root_name, inner = self._root(text, key_path)
+        root, root_name, inner = self._split_root(text, key_path)
         if root is None:
             return None
         problem = _missing_file_reason(root, inner, root_name, "a file")
@@ -178,12 +183,12 @@ class Assets:
             return None
         return (root / inner).resolve()
 
-    def sounds(self, text: str, key_path: KeyPath) -> dict[str, float]:
+    def sound_durations(self, text: str, key_path: KeyPath) -> dict[str, float]:
         """Absolute paths of the sound files that a file name, a folder or a pattern stands for, with durations in s.
 
         In the order of their names; only those that can be played. Notes problems.
         """
-        root, root_name, inner = self._root(text, key_path)
+        root, root_name, inner = self._split_root(text, key_path)
         if root is None:
             return {}
         if Path(inner).is_absolute():
@@ -208,19 +213,20 @@ class Assets:
             )
         durations: dict[str, float] = {}
         for path in paths:
-            if (seconds := self._seconds(root, str(path.relative_to(root)), root_name, key_path)) is not None:
-                durations[str(path.resolve())] = seconds
+            duration_s = self._checked_duration_s(root, str(path.relative_to(root)), root_name, key_path)
+            if duration_s is not None:
+                durations[str(path.resolve())] = duration_s
         return durations
 
-    def recordings(self, text: str, key_path: KeyPath) -> dict[str, RecordingFacts]:
-        """The facts about each file that `sounds` finds, by path: from the columns of a list, else from the file."""
+    def recording_facts(self, text: str, key_path: KeyPath) -> dict[str, RecordingFacts]:
+        """Path of each file that `sound_durations` finds → facts, from the columns of a list, else from the file."""
         if not text.lower().endswith(MANIFESTS):
-            durations = self.sounds(text, key_path)
+            durations = self.sound_durations(text, key_path)
             return {
                 path: RecordingFacts(self._phrase_end_comment(path, duration_s, key_path))
                 for path, duration_s in durations.items()
             }
-        if (path := self.file(text, key_path)) is None:
+        if (path := self.file_path(text, key_path)) is None:
             return {}
         try:
             rows = read_list(path)
@@ -230,8 +236,8 @@ class Assets:
         facts_by_path: dict[str, RecordingFacts] = {}
         prefix = text[: max(text.rfind("/"), text.rfind(":")) + 1]
         for name, known_facts, place in rows:
-            before = len(self._findings.problems)
-            for sound, duration_s in self.sounds(prefix + name, key_path).items():
+            problem_count = len(self._findings.problems)
+            for sound, duration_s in self.sound_durations(prefix + name, key_path).items():
                 facts = known_facts
                 if facts.phrase_end_s is None:
                     facts = replace(facts, phrase_end_s=self._phrase_end_comment(sound, duration_s, key_path))
@@ -241,7 +247,7 @@ class Assets:
                     self._findings.add_at(place, message, "Correct phrase_end_ms or the recording")
                 if facts_by_path.setdefault(sound, facts) != facts:
                     self._findings.add_at(place, f"an earlier row states other values for {name!r}", "Keep one of them")
-            for problem in self._findings.problems[before:]:
+            for problem in self._findings.problems[problem_count:]:
                 problem.place = place
         return facts_by_path
 
@@ -254,7 +260,7 @@ class Assets:
             self._findings.add(key_path, problem, "Correct the comment in the file")
         return ends_s
 
-    def _seconds(self, root: Path, inner: str, root_name: str, key_path: KeyPath) -> float | None:
+    def _checked_duration_s(self, root: Path, inner: str, root_name: str, key_path: KeyPath) -> float | None:
         """Reads a whole recording and returns its duration, s; None if there was a problem, which is noted."""
         problem = _missing_file_reason(root, inner, root_name, "a sound file")
         if problem is None:
@@ -265,12 +271,12 @@ class Assets:
         self._findings.add(key_path, *problem)
         return None
 
-    def _root(self, text: str, key_path: KeyPath) -> tuple[Path | None, str, str]:
+    def _split_root(self, text: str, key_path: KeyPath) -> tuple[Path | None, str, str]:
         """The folder that a path is relative to, its name for messages, and the path in it."""
         if ":" not in text:
             return self._folder.resolve(), "this file's folder", text
         name, inner = text.split(":", 1)
-        if name not in self._roots and name not in self._broken_paths:
+        if name not in self._roots and name not in self._refused_roots:
             self._findings.add(
                 key_path, f"no asset root is called {name!r}", nearest(name, self._roots, listed="Asset roots")
             )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field
 
 from harness.base import plugins
 from harness.base.findings import (
@@ -47,77 +45,16 @@ from harness.model.bench import (
 from harness.model.bench_checks import BenchChecks
 from harness.model.calibration import Calibration
 from harness.model.choices import FileKind
-from harness.model.errors import InputError, InputProblems, PluginError, nearest
+from harness.model.errors import InputError, InputProblems, nearest
 from harness.model.positioners import Positioner, PowerSwitch
 from harness.model.scenario import AxisName
+from harness.scenario.driver_options import check_options, installed_driver
 from harness.scenario.policies import ChecksKeys, OnFaultKeys
 from harness.sound.calibration import check_comparable, read_calibration
 from harness.sound.earcon_file import learn, read_earcons, refuse_alike
 
 if TYPE_CHECKING:
     from harness.sound.earcons import LearnedEarcon
-
-_PLUGIN_OPTIONS = {
-    "speech_detector": plugins.Group.SPEECH_DETECTORS,
-    "recogniser": plugins.Group.RECOGNISERS,
-    "wake_engine": plugins.Group.WAKE_ENGINES,
-    "voice_engine": plugins.Group.VOICES,
-}
-"""Options that name a plug-in, wherever they occur."""
-
-_STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
-
-
-def adapter(options: type) -> TypeAdapter[Any]:
-    """Validates written options strictly; lists become tuples and words become enum members as the fields require.
-
-    A subclass carries the strictness, because a driver's dataclass does not depend on how it is read.
-    """
-    return TypeAdapter(type(options.__name__, (options,), {"__slots__": (), "__pydantic_config__": _STRICT}))
-
-
-def installed_driver(name: str, findings: Findings, key_path: KeyPath) -> type | None:
-    """The driver class of that name. None if there is none or it cannot be loaded, which is noted."""
-    try:
-        driver = plugins.load(plugins.Group.DRIVERS, name)
-    except (PluginError, AttributeError) as error:
-        problem, remedy = (
-            (error.what, error.remedy) if isinstance(error, PluginError) else (str(error), "Install it again")
-        )
-        findings.add(key_path, problem, remedy)
-        return None
-    return driver if isinstance(driver, type) else None
-
-
-def check_options(driver: type, values: dict[str, Plain], findings: Findings, key_path: KeyPath) -> object | None:
-    """The options as an instance of `driver.Options`, or None when something is wrong, which is noted."""
-    kind: type = driver.Options  # type: ignore[attr-defined]
-    before = len(findings.problems)
-    try:
-        valid = adapter(kind).validate_json(json.dumps(values))
-    except ValidationError as error:
-        option_names = [field.name for field in dataclasses.fields(kind) if field.init]
-        for detail in error.errors(include_url=False):
-            findings.note(detail, key_path, option_names)
-        return None
-    except InputError as error:  # Options itself may reject a value, with its own remedy
-        findings.add(
-            key_path,
-            error.what,
-            error.remedy or "Change it; docs/reference/keys-bench.md lists the options of each driver",
-        )
-        return None
-    for name, group in _PLUGIN_OPTIONS.items():
-        word = values.get(name)
-        if isinstance(word, str) and word not in plugins.names(group):
-            remedy = nearest(word, plugins.names(group), listed="Installed")
-            findings.add((*key_path, name), f"no {name.replace('_', ' ')} is called {word!r}", remedy)
-    if len(findings.problems) > before:
-        return None
-    options: object = kind(
-        **{field.name: getattr(valid, field.name) for field in dataclasses.fields(kind) if field.init}
-    )
-    return options
 
 
 class EquipmentKeys(Keys):
@@ -270,14 +207,14 @@ class BenchKeys(Keys):
     )
 
 
-_NOT_MOVED = {*get_args(AxisName)} - {"distance_m", "angle_deg"}
+_IMMOVABLE_AXES = {*get_args(AxisName)} - {"distance_m", "angle_deg"}
 _SOUND_REMEDY = "Name another driver, such as loudspeaker or microphone"
-_ABLE: dict[tuple[str, ...], tuple[str, str]] = {
+_ABILITIES: dict[tuple[str, ...], tuple[str, str]] = {
     ("play",): ("cannot play sound", _SOUND_REMEDY),
     ("cut",): ("cannot record sound", _SOUND_REMEDY),
     ORDER_METHODS: ("takes no orders", "Name a driver that does, such as serial_commands or manual"),
 }
-"""Methods of which a driver must have one → the message if it has none, and the remedy."""
+"""Methods of which a driver must have one → (the message if it has none, the remedy)."""
 
 
 def load_bench(path: Path | str) -> Bench:
@@ -285,13 +222,13 @@ def load_bench(path: Path | str) -> Bench:
     path = Path(path)
     sha256, content, findings = read_content(path, FileKind.BENCH, BenchKeys)
     reader = _BenchReader(path, content, findings)
-    devices = reader.devices()
-    stands, power = reader.stands(), reader.power()
-    microphone, monitor = reader.part("microphone", ("cut",)), reader.part("monitor", ("play",))
-    notify = reader.notify()
-    if reader.written("max_noise_floor_dbfs") and microphone is None:
+    devices = reader.read_devices()
+    stands, power = reader.read_stands(), reader.read_power_switches()
+    microphone, monitor = reader.read_part("microphone", ("cut",)), reader.read_part("monitor", ("play",))
+    notify = reader.read_notifications()
+    if reader.is_written("max_noise_floor_dbfs") and microphone is None:
         findings.add(("max_noise_floor_dbfs",), "no microphone measures the noise", "Add a microphone", key=True)
-    if reader.written("level_tolerance_db"):
+    if reader.is_written("level_tolerance_db"):
         check_comparable([*reader.loudspeakers.values()], microphone, findings)
     findings.refuse()
     keys = BenchKeys.model_validate(content)
@@ -321,37 +258,45 @@ def load_bench(path: Path | str) -> Bench:
 
 
 class _BenchReader:
-    """Reads entry by entry; skips an entry of the wrong shape, since that has been noted already."""
+    """Reads a bench entry by entry, and notes problems in `findings`.
+
+    Skips an entry of the wrong shape, since that has been noted already.
+
+    - loudspeakers: those without problems, by name.
+    - actuators: the equipment that takes the orders of stands and power switches, by its id.
+    """
 
     def __init__(self, path: Path, content: Plain, findings: Findings) -> None:
         self._content = content if isinstance(content, dict) else {}
         self._folder = path.parent
         self._findings = findings
-        self._names = tuple(self._read_mapping("loudspeakers"))
+        self._loudspeaker_names = tuple(self._entries("loudspeakers"))
         self.loudspeakers: dict[str, Equipment] = {}
         self.actuators: dict[str, Equipment] = {}
         self._chimes: list[LearnedEarcon] = []
-        for name, entry in self._read_mapping("loudspeakers").items():
-            equipment = self._equipment(name, entry, ("loudspeakers", name), ("play",), default_position=name)
+        for name, entry in self._entries("loudspeakers").items():
+            equipment = self._read_equipment(name, entry, ("loudspeakers", name), ("play",), default_position=name)
             if equipment:
                 self.loudspeakers[name] = equipment
 
-    def _read_mapping(self, key: str) -> dict[str, Plain]:
+    def _entries(self, key: str) -> dict[str, Plain]:
         return _section(self._content, key)
 
-    def part(self, key: str, ability: tuple[str, ...]) -> Equipment | None:
+    def read_part(self, key: str, ability: tuple[str, ...]) -> Equipment | None:
         """The microphone or the monitor, or None when there is none or it is wrong."""
-        return self._equipment(key, self._content.get(key), (key,), ability)
+        return self._read_equipment(key, self._content.get(key), (key,), ability)
 
-    def written(self, key: str) -> bool:
+    def is_written(self, key: str) -> bool:
+        """Whether the bench has a value for a key."""
         return self._content.get(key) is not None
 
-    def notify(self) -> tuple[Notify, ...]:
+    def read_notifications(self) -> tuple[Notify, ...]:
         section = self._content.get("notify")
-        entries = enumerate(section if isinstance(section, list) else ())
-        return tuple(notification for number, entry in entries if (notification := self._notify(number, entry)))
+        entries = section if isinstance(section, list) else []
+        notifications = (self._read_notification(number, entry) for number, entry in enumerate(entries))
+        return tuple(notification for notification in notifications if notification)
 
-    def _notify(self, number: int, entry: Plain) -> Notify | None:
+    def _read_notification(self, number: int, entry: Plain) -> Notify | None:
         keys = try_validate(NotifyKeys, entry)
         if keys is None:
             return None
@@ -362,80 +307,79 @@ class _BenchReader:
         try:
             notify = Notify(**fields)
             if notify.mqtt:
-                broker_of(notify)
-        except InputError as problem:
-            self._add_problem(problem, ("notify", number))
-            return None
-        return notify
+                broker_of(notify)  # raises an error for a wrong address
+            return notify
+        except InputError as error:
+            self._add_problems(error, ("notify", number))
+        return None
 
-    def devices(self) -> tuple[Device, ...]:
-        devices = (self._device(name, entry) for name, entry in self._read_mapping("devices").items())
+    def read_devices(self) -> tuple[Device, ...]:
+        devices = (self._read_device(name, entry) for name, entry in self._entries("devices").items())
         return tuple(device for device in devices if device)
 
-    def stands(self) -> tuple[Positioner, ...]:
-        stands = (self._read_stand(name, entry) for name, entry in self._read_mapping("stands").items())
+    def read_stands(self) -> tuple[Positioner, ...]:
+        stands = (self._read_stand(name, entry) for name, entry in self._entries("stands").items())
         return tuple(stand for stand in stands if stand)
 
     def _read_stand(self, name: str, section: Plain) -> Positioner | None:
         key_path = ("stands", name)
         keys = try_validate(StandKeys, section)
-        connection = self._actuator(name, section, StandKeys, key_path)
+        connection = self._actuator_id(name, section, StandKeys, key_path)
         if keys is None or connection is None:
             return None
         moved = [
-            entry["moves"]
-            for entry in self._read_mapping("stands").values()
-            if isinstance(entry, dict) and "moves" in entry
+            entry["moves"] for entry in self._entries("stands").values() if isinstance(entry, dict) and "moves" in entry
         ]
         if moved.count(keys.moves) > 1:
             message = f"two stands move {keys.moves!r}, so the harness does not know which one to move"
             self._findings.add((*key_path, "moves"), message, "Give each its own name under `moves`")
-        if keys.moves in _NOT_MOVED:
+        if keys.moves in _IMMOVABLE_AXES:
             message = f"{keys.moves} is an axis that nothing on a bench can move"
             self._findings.add((*key_path, "moves"), message, "Write distance_m, angle_deg, or a name such as height_m")
-        if name in self._read_mapping("devices") or name in self._names:
+        if name in self._entries("devices") or name in self._loudspeaker_names:
             message = f"{name!r} names a stand and another part of the bench"
             self._findings.add(key_path, message, "Rename the stand", key=True)
         settings = {key: getattr(keys, key) for key in StandKeys.model_fields if key != "driver"}
         try:
             return Positioner(name, connection, **settings)
-        except InputError as problem:
-            self._add_problem(problem, key_path)
+        except InputError as error:
+            self._add_problems(error, key_path)
         return None
 
-    def power(self) -> tuple[PowerSwitch, ...]:
+    def read_power_switches(self) -> tuple[PowerSwitch, ...]:
         policy = _section(self._content, "on_fault")
-        if policy.get("power_cycles") and not self._read_mapping("power"):
+        if policy.get("power_cycles") and not self._entries("power"):
             problem = "the bench has no power switch"
             self._findings.add(("on_fault", "power_cycles"), problem, "Add `power: {DEVICE: {driver: …}}`", key=True)
-        switches = (self._switch(name, entry) for name, entry in self._read_mapping("power").items())
+        switches = (self._read_switch(name, entry) for name, entry in self._entries("power").items())
         return tuple(switch for switch in switches if switch)
 
-    def _switch(self, device: str, section: Plain) -> PowerSwitch | None:
-        key_path, devices = ("power", device), tuple(self._read_mapping("devices"))
+    def _read_switch(self, device: str, section: Plain) -> PowerSwitch | None:
+        key_path, devices = ("power", device), tuple(self._entries("devices"))
         if device not in devices:
             remedy = nearest(device, devices, listed="Devices")
             self._findings.add(key_path, f"the bench has no device {device!r}", remedy, key=True)
         keys = try_validate(PowerSwitchKeys, section)
-        connection = self._actuator(f"power.{device}", section, PowerSwitchKeys, key_path)
+        connection = self._actuator_id(f"power.{device}", section, PowerSwitchKeys, key_path)
         if keys is None or connection is None:
             return None
         settings = {key: getattr(keys, key) for key in PowerSwitchKeys.model_fields if key != "driver"}
         try:
             return PowerSwitch(device, connection, **settings)
-        except InputError as problem:
-            self._add_problem(problem, key_path)
+        except InputError as error:
+            self._add_problems(error, key_path)
         return None
 
-    def _actuator(self, name: str, section: Plain, keys: type[Keys], key_path: KeyPath) -> str | None:
+    def _actuator_id(self, name: str, section: Plain, keys: type[Keys], key_path: KeyPath) -> str | None:
         """Id of the equipment that takes the orders of a stand or switch; None when it is wrong.
 
-        What has the same driver and the same options shares it: one controller often has several outputs.
+        Stands and switches with the same driver and the same options share it: one controller often has several
+        outputs. Simulated ones do not.
         """
         if not isinstance(section, dict) or not isinstance(section.get("driver"), str):
             return None
         options = {key: value for key, value in section.items() if key not in keys.model_fields}
-        equipment = self._equipment(name, {"driver": section["driver"], **options}, key_path, ORDER_METHODS)
+        equipment = self._read_equipment(name, {"driver": section["driver"], **options}, key_path, ORDER_METHODS)
         if equipment is None:
             return None
         for actuator in self.actuators.values():
@@ -445,15 +389,15 @@ class _BenchReader:
         self.actuators[name] = equipment
         return name
 
-    def _device(self, name: str, section: Plain) -> Device | None:
+    def _read_device(self, name: str, section: Plain) -> Device | None:
         key_path = ("devices", name)
         connection: Equipment | None = None
         also: dict[str, Plain] = {}
         if isinstance(section, dict):
-            connection = self._equipment(name, section.get("connection"), (*key_path, "connection"), ())
+            connection = self._read_equipment(name, section.get("connection"), (*key_path, "connection"), ())
             also = _section(section, "also")
         keys = try_validate(DeviceKeys, section)
-        profile = self._profile(keys.profile, (*key_path, "profile")) if keys else None
+        profile = self._load_profile(keys.profile, (*key_path, "profile")) if keys else None
         if keys is None or profile is None:
             return None
         if keys.wake_phrases is not None:
@@ -469,7 +413,7 @@ class _BenchReader:
         if EARCON in also:
             problem = f"a source cannot be called {EARCON!r}: that name means the device's chime"
             self._findings.add((*key_path, "also", EARCON), problem, "Choose another name", key=True)
-        earcons = self._earcons(name, keys.earcons) if keys.earcons is not None else None
+        earcons = self._read_earcons(name, keys.earcons) if keys.earcons is not None else None
         return Device(
             id=name,
             profile=profile,
@@ -480,13 +424,13 @@ class _BenchReader:
             earcons=earcons,
         )
 
-    def _earcons(self, device: str, path: str) -> Earcons | None:
+    def _read_earcons(self, device: str, path: str) -> Earcons | None:
         """A device's chimes, or None when its file, one of its sounds or the microphone is wrong."""
         key_path = ("devices", device, "earcons")
-        microphone = self._read_mapping("microphone").get("driver")
+        microphone = self._entries("microphone").get("driver")
         has_driver = isinstance(microphone, str) and microphone in plugins.names(plugins.Group.DRIVERS)
-        kind = plugins.load(plugins.Group.DRIVERS, str(microphone)) if has_driver else None
-        if not hasattr(kind, "expect_earcons"):
+        driver = plugins.load(plugins.Group.DRIVERS, str(microphone)) if has_driver else None
+        if not hasattr(driver, "expect_earcons"):
             message = "chimes are detected with a microphone, but the bench has none that can do this"
             self._findings.add(key_path, message, "Add `microphone: {driver: microphone, …}`")
             return None
@@ -494,13 +438,9 @@ class _BenchReader:
             earcons = read_earcons(self._folder / path)
             self._chimes += learn(device, earcons)
             refuse_alike(tuple(self._chimes))
-        except InputProblems as problems:
-            for problem in problems.problems:
-                self._add_problem(problem, key_path)
-        except InputError as problem:
-            self._add_problem(problem, key_path)
-        else:
             return earcons
+        except InputError as error:
+            self._add_problems(error, key_path)
         return None
 
     def _read_source(self, device: str, name: str, section: Plain, profile: DeviceProfile) -> FurtherSource | None:
@@ -510,26 +450,31 @@ class _BenchReader:
         if keys is None or not isinstance(section, dict):
             return None
         equipment_keys = {key: value for key, value in section.items() if key != "profile"}
-        equipment = self._equipment(f"{device}.{name}", equipment_keys, key_path, ())
-        source_profile = self._profile(keys.profile, (*key_path, "profile")) if keys.profile is not None else profile
+        equipment = self._read_equipment(f"{device}.{name}", equipment_keys, key_path, ())
+        source_profile = (
+            self._load_profile(keys.profile, (*key_path, "profile")) if keys.profile is not None else profile
+        )
         return None if equipment is None or source_profile is None else FurtherSource(name, equipment, source_profile)
 
-    def _profile(self, path_or_id: str, key_path: KeyPath) -> DeviceProfile | None:
+    def _load_profile(self, path_or_id: str, key_path: KeyPath) -> DeviceProfile | None:
         try:
             return load_profile(path_or_id, beside=self._folder)
-        except InputProblems as problems:
-            for problem in problems.problems:
-                self._add_problem(problem, key_path)
-        except InputError as problem:
-            self._add_problem(problem, key_path)
+        except InputError as error:
+            self._add_problems(error, key_path)
         return None
 
-    def _add_problem(self, problem: InputError, key_path: KeyPath) -> None:
-        self._findings.add_at(problem.place or self._findings.place(key_path), problem.what, problem.remedy)
+    def _add_problems(self, error: InputError, key_path: KeyPath) -> None:
+        """Notes the problems of an error, each at its own place, else at key_path."""
+        for problem in error.problems if isinstance(error, InputProblems) else [error]:
+            self._findings.add_at(problem.place or self._findings.place(key_path), problem.what, problem.remedy)
 
-    def _equipment(
+    def _read_equipment(
         self, name: str, section: Plain, key_path: KeyPath, ability: tuple[str, ...], *, default_position: str = ""
     ) -> Equipment | None:
+        """A loudspeaker, microphone or connection, or None when there is none or it is wrong.
+
+        ability: methods of which its driver must have one; () for no demand.
+        """
         keys = try_validate(EquipmentKeys, section) if isinstance(section, dict) else None
         if keys is None or not isinstance(section, dict):
             return None
@@ -551,11 +496,11 @@ class _BenchReader:
         if options is None:
             return None
         place = self._findings.place(key_path, key=True)
-        calibration = self._calibration(keys.calibration, key_path) if keys.calibration is not None else None
+        calibration = self._read_calibration(keys.calibration, key_path) if keys.calibration is not None else None
         position = keys.position or default_position
         return Equipment(name, keys.driver, options, place, position, calibration=calibration)
 
-    def _calibration(self, path: str, key_path: KeyPath) -> Calibration | None:
+    def _read_calibration(self, path: str, key_path: KeyPath) -> Calibration | None:
         """The calibration of a loudspeaker or the microphone, or None when its file is wrong."""
         key_path = (*key_path, "calibration")
         if key_path[0] not in ("loudspeakers", "microphone"):
@@ -564,22 +509,20 @@ class _BenchReader:
             return None
         try:
             return read_calibration(self._folder / path)
-        except InputProblems as problems:
-            for problem in problems.problems:
-                self._add_problem(problem, key_path)
-        except InputError as problem:
-            self._add_problem(problem, key_path)
+        except InputError as error:
+            self._add_problems(error, key_path)
         return None
 
     def _shared_equipment(
         self, name: str, section: dict[str, Plain], key_path: KeyPath, ability: tuple[str, ...]
     ) -> Equipment | None:
+        """The loudspeaker that `same_as` names, or None when there is no such loudspeaker or it is wrong."""
         for key in section:
             if key != "same_as":
                 remedy = f"Remove it, or move it to the loudspeaker {name!r}"
                 self._findings.add((*key_path, key), f"{key!r} cannot be combined with same_as", remedy, key=True)
-        if name not in self._names:
-            remedy = nearest(name, self._names, listed="Loudspeakers")
+        if name not in self._loudspeaker_names:
+            remedy = nearest(name, self._loudspeaker_names, listed="Loudspeakers")
             self._findings.add((*key_path, "same_as"), f"no loudspeaker is called {name!r}", remedy)
         equipment = self.loudspeakers.get(name)
         driver = installed_driver(equipment.driver, self._findings, key_path) if equipment else None
@@ -590,7 +533,7 @@ class _BenchReader:
     def _refuse_unable(self, driver: type, name: str, ability: tuple[str, ...], key_path: KeyPath) -> None:
         """Notes a driver without any of the methods that `ability` names; () for no demand."""
         if ability and not any(hasattr(driver, method) for method in ability):
-            problem, remedy = _ABLE[ability]
+            problem, remedy = _ABILITIES[ability]
             self._findings.add(key_path, f"the driver {name!r} {problem}", remedy)
 
 

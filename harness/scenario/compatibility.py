@@ -40,11 +40,11 @@ from harness.scenario.trial_playback import (
     listening_devices,
     played_cells,
     reports,
-    talker,
+    talker_of,
 )
 from harness.transcripts.words import normalise
 
-ADD: dict[Need, str] = {
+REMEDIES: dict[Need, str] = {
     Need.LOUDSPEAKER: "Add `loudspeakers: {near: {driver: loudspeaker, …}}` to the bench. A board that takes sound "
     "over its wire (`audio` in its profile) does not need one",
     Need.MICROPHONE: "Add `microphone: {driver: microphone, …}` to the bench",
@@ -62,7 +62,7 @@ ADD: dict[Need, str] = {
 
 def check_compatibility(scenario: Scenario, bench: Bench) -> None:
     """InputProblems if the scenario names something that the bench lacks; then UnmetNeed for the first unmet need."""
-    findings = Findings(scenario.path, _tree(scenario))
+    findings = Findings(scenario.path, _read_tree(scenario))
     devices = _check_devices(scenario, bench, findings)
     _check_positions(scenario, bench, findings)
     _check_places(scenario, bench, findings)
@@ -73,29 +73,37 @@ def check_compatibility(scenario: Scenario, bench: Bench) -> None:
     check_levels(scenario, bench, findings)
     _check_listening(scenario, bench, findings)
     findings.refuse()
-    silent = _injects_everything(scenario, bench) or _people_say_everything(scenario)
-    by_loudspeaker = () if silent else (Need.LOUDSPEAKER,)
-    for need in (*by_loudspeaker, *scenario.needs):
+    needs = list(scenario.needs)
+    if not _injects_everything(scenario, bench) and not _people_say_everything(scenario):
+        needs.insert(0, Need.LOUDSPEAKER)
+    for need in needs:
         if not _is_met(need, bench, devices):
             key_path = ("needs", scenario.needs.index(need)) if need in scenario.needs else ("scenario",)
             problem = f"the bench {bench.id!r} does not offer {need.value!r}, which {scenario.id!r} needs"
-            raise UnmetNeed(problem, place=findings.place(key_path), remedy=ADD[need])
+            raise UnmetNeed(problem, place=findings.place(key_path), remedy=REMEDIES[need])
     for number, trial in enumerate(scenario.trials):
-        if trial.kind.asks:
-            device = asked_device(trial, bench)
-            evidence = trial.evidence or scenario.defaults.evidence
-            if trial.expects is not None:
-                _demand_intents(trial, scenario, device, bench, findings.place(("trials", number)))
-                continue
-            if evidence is Evidence.DEVICE and not reports(device, ObservationKind.TRANSCRIPT):
-                problem = f"the trial {trial.id!r} requires evidence: device, but {device.id!r} reports no transcript"
-                remedy = "Write `evidence: auto` or `operator`"
-                raise UnmetNeed(problem, place=findings.place(("trials", number)), remedy=remedy)
-            _demand_state(trial, device, findings.place(("trials", number, "effect")))
-            if trial.memory is not None:
-                _demand_evidence(trial, scenario, device, bench, findings.place(("trials", number)))
-        else:
-            _demand_wake_events(trial, bench, findings.place(("trials", number)))
+        _demand_reports(trial, scenario, bench, ("trials", number), findings)
+
+
+def _demand_reports(
+    trial: TrialTemplate, scenario: Scenario, bench: Bench, key_path: KeyPath, findings: Findings
+) -> None:
+    """UnmetNeed if the devices do not report what the trial needs."""
+    place = findings.place(key_path)
+    if not trial.kind.asks:
+        _demand_wake_events(trial, bench, place)
+        return
+    device = asked_device(trial, bench)
+    if trial.expects is not None:
+        _demand_intents(trial, scenario, device, bench, place)
+        return
+    evidence = trial.evidence or scenario.defaults.evidence
+    if evidence is Evidence.DEVICE and not reports(device, ObservationKind.TRANSCRIPT):
+        problem = f"the trial {trial.id!r} requires evidence: device, but {device.id!r} reports no transcript"
+        raise UnmetNeed(problem, place=place, remedy="Write `evidence: auto` or `operator`")
+    _demand_state(trial, device, findings.place((*key_path, "effect")))
+    if trial.memory is not None:
+        _demand_evidence(trial, scenario, device, bench, place)
 
 
 def _demand_wake_events(trial: TrialTemplate, bench: Bench, place: Place) -> None:
@@ -103,17 +111,17 @@ def _demand_wake_events(trial: TrialTemplate, bench: Bench, place: Place) -> Non
     listening = listening_devices(trial, bench)
     if not listening:
         problem = f"the trial {trial.id!r} counts wake events, but no device on the bench {bench.id!r} reports any"
-        raise UnmetNeed(problem, place=place, remedy=ADD[Need.WAKE_EVENTS])
+        raise UnmetNeed(problem, place=place, remedy=REMEDIES[Need.WAKE_EVENTS])
     for device in listening:
         if not reports(device, ObservationKind.WAKE):
             problem = f"the trial {trial.id!r} counts wake events of {device.id!r}, which reports none"
-            raise UnmetNeed(problem, place=place, remedy=ADD[Need.WAKE_EVENTS])
+            raise UnmetNeed(problem, place=place, remedy=REMEDIES[Need.WAKE_EVENTS])
         if trial.route is Route.INJECTION and not (device.connection and device.connection.injects):
             driver = device.connection.driver if device.connection else "none"
             problem = (
                 f"the trial {trial.id!r} injects sound into {device.id!r}, whose connection ({driver}) cannot inject"
             )
-            raise UnmetNeed(problem, place=place, remedy=ADD[Need.INJECTION])
+            raise UnmetNeed(problem, place=place, remedy=REMEDIES[Need.INJECTION])
 
 
 def _demand_state(trial: TrialTemplate, device: Device, place: Place) -> None:
@@ -186,6 +194,7 @@ def _demand_evidence(trial: TrialTemplate, scenario: Scenario, device: Device, b
 
 
 def _injects_everything(scenario: Scenario, bench: Bench) -> bool:
+    """Whether all sound goes to the devices over their connections, so that no loudspeaker is needed."""
     return all(
         (trial.expects is not None or not trial.kind.asks)
         and trial.route is not Route.LOUDSPEAKER
@@ -204,7 +213,7 @@ def _check_listening(scenario: Scenario, bench: Bench, findings: Findings) -> No
         openings = [axis.get("opening", trial.opening) for axis in cells_of(scenario, trial)]
         if bench.microphone is None and any(isinstance(opening, Opening) and opening.sounds for opening in openings):
             problem = f"an opening of {trial.id!r} asks whether the device is heard, but the bench has no microphone"
-            findings.add(("trials", number), problem, f"{ADD[Need.MICROPHONE]}, or write `sounds: false`")
+            findings.add(("trials", number), problem, f"{REMEDIES[Need.MICROPHONE]}, or write `sounds: false`")
         if trial.kind.asks:
             continue
         devices = listening_devices(trial, bench)
@@ -214,8 +223,8 @@ def _check_listening(scenario: Scenario, bench: Bench, findings: Findings) -> No
         phrases |= {phrase} if phrase else wake_phrases
         if trial.ambient is not None:  # a probe says one phrase, and the devices may wake to others
             phrases.update(*(device.profile.wake_phrases for device in devices))
-        says_it = trial.kind is not TrialKind.AMBIENT or probe is not None
-        if says_it and not phrase and devices and (len(wake_phrases) > 1 or "" in wake_phrases):
+        plays_phrase = trial.kind is not TrialKind.AMBIENT or probe is not None
+        if plays_phrase and not phrase and devices and (len(wake_phrases) > 1 or "" in wake_phrases):
             listing = ", ".join(f"{device.id}: {next(iter(device.profile.wake_phrases), 'none')}" for device in devices)
             problem = f"the devices of the trial {trial.id!r} have different wake phrases ({listing})"
             key_path = ("trials", number, "probe") if probe else ("trials", number)
@@ -223,13 +232,14 @@ def _check_listening(scenario: Scenario, bench: Bench, findings: Findings) -> No
     for number, trial in enumerate(scenario.trials):
         for index, source in enumerate(trial.ambient.sources if trial.ambient else ()):
             for line, text in enumerate(source.texts):
-                heard = next((phrase for phrase in sorted(phrases - {""}) if _holds(text, phrase)), None)
-                if heard is not None:
-                    problem = f"an ambient text contains the wake phrase {heard!r}: waking to it would be correct"
+                contained = next((phrase for phrase in sorted(phrases - {""}) if _contains_phrase(text, phrase)), None)
+                if contained is not None:
+                    problem = f"an ambient text contains the wake phrase {contained!r}: waking to it would be correct"
                     findings.add(("trials", number, "sources", index, "texts", line), problem, "Remove the phrase")
 
 
-def _holds(text: str, phrase: str) -> bool:
+def _contains_phrase(text: str, phrase: str) -> bool:
+    """Whether the words of a phrase follow one another in a text; case and punctuation do not matter."""
     words, phrase_words = normalise(text, Normalisation.PLAIN), normalise(phrase, Normalisation.PLAIN)
     return any(
         words[start : start + len(phrase_words)] == phrase_words for start in range(len(words) - len(phrase_words) + 1)
@@ -237,6 +247,7 @@ def _holds(text: str, phrase: str) -> bool:
 
 
 def _check_devices(scenario: Scenario, bench: Bench, findings: Findings) -> list[Device]:
+    """Notes devices that the bench lacks. Returns those that the trials are for."""
     names = [device.id for device in bench.devices]
     devices: list[Device] = []
     for number, trial in enumerate(scenario.trials):
@@ -256,12 +267,15 @@ def _check_positions(scenario: Scenario, bench: Bench, findings: Findings) -> No
     """Notes positions at which nothing plays. A person may stand anywhere."""
     positions = sorted({speaker.position for speaker in bench.loudspeakers if speaker.position})
     played = {axis.get("position") for axis in played_cells(scenario)}
-    for axis in scenario.matrix.axes:
-        for number, value in enumerate(axis.values if axis.name == "position" else ()):
-            if value not in positions and value in played:
-                problem = f"the bench {bench.id!r} has no loudspeaker at position {value!r}"
-                remedy = nearest(value, positions, listed="Positions")
-                findings.add(("matrix", "axes", "position", number), problem, remedy)
+    for number, value in enumerate(_axis_values(scenario, "position")):
+        if value not in positions and value in played:
+            problem = f"the bench {bench.id!r} has no loudspeaker at position {value!r}"
+            remedy = nearest(value, positions, listed="Positions")
+            findings.add(("matrix", "axes", "position", number), problem, remedy)
+
+
+def _axis_values(scenario: Scenario, name: AxisName) -> tuple[AxisValue, ...]:
+    return next((axis.values for axis in scenario.matrix.axes if axis.name == name), ())
 
 
 def _check_places(scenario: Scenario, bench: Bench, findings: Findings) -> None:
@@ -269,9 +283,10 @@ def _check_places(scenario: Scenario, bench: Bench, findings: Findings) -> None:
 
     Without a simulated room, each needs a stand that can move to it.
     """
+    if scenario.defaults.room is not None or any(axis.name == "room" for axis in scenario.matrix.axes):
+        return
     stands = {stand.moves: stand for stand in bench.stands}
-    in_room = scenario.defaults.room is not None or any(axis.name == "room" for axis in scenario.matrix.axes)
-    for axis in scenario.matrix.axes if not in_room else ():
+    for axis in scenario.matrix.axes:
         if axis.name in stands:
             for number, value in enumerate(axis.values):
                 _check_place(bench, stands[axis.name], f"{value}", ("matrix", "axes", axis.name, number), findings)
@@ -284,6 +299,7 @@ def _check_places(scenario: Scenario, bench: Bench, findings: Findings) -> None:
 
 
 def _check_place(bench: Bench, stand: Positioner, value: str, key_path: KeyPath, findings: Findings) -> None:
+    """Notes a value to which a stand cannot move, or only by an operator who is absent. key_path: that of the value."""
     if refusal := stand.refusal(value):
         findings.add(
             key_path, f"the stand {stand.id!r} of the bench cannot go there: {value} {refusal}", "Change the value"
@@ -302,15 +318,18 @@ def _needs_absent_operator(bench: Bench, connection: str) -> bool:
 
 
 def _check_power(scenario: Scenario, bench: Bench, findings: Findings) -> None:
-    """Notes trials that power cycle a device without a switch, or by an operator who is absent."""
+    """Notes trials that power cycle a device without a switch, or by an operator who is absent.
+
+    Does nothing after other problems: the scenario may name a device that the bench lacks.
+    """
     switches = {switch.device: switch for switch in bench.power}
     for number, trial in enumerate(scenario.trials):
-        if not power_cycle_of(scenario.defaults, trial):
+        if findings.problems or not power_cycle_of(scenario.defaults, trial):
             continue
         key_path: KeyPath = (
             ("defaults", "power_cycle") if trial.power_cycle is None else ("trials", number, "power_cycle")
         )
-        for device in () if findings.problems else addressed_devices(trial, bench):
+        for device in addressed_devices(trial, bench):
             if device.id not in switches:
                 problem = f"the trial {trial.id!r} power cycles {device.id!r}, which has no switch on the bench"
                 remedy = f"Add `power: {{{device.id}: {{driver: …}}}}` to the bench"
@@ -343,23 +362,20 @@ def _check_talkers(scenario: Scenario, bench: Bench, findings: Findings) -> None
                 problem = f"a talker cannot speak in the ambient trial {trial.id!r}"
                 findings.add(key_path, problem, "Write `voices: […]` or `voice: …` with a synthetic voice")
             continue
-        cells_by_talker = group_by(
-            (name, axis) for axis in cells_of(scenario, trial) if (name := talker(scenario, trial, axis))
-        )
-        for name, talker_cells in cells_by_talker.items():
-            refusals = (_not_for_talkers(scenario, bench, trial, axis) for axis in talker_cells)
+        cells_by_talker = group_by((talker_of(scenario, trial, axis), axis) for axis in cells_of(scenario, trial))
+        cells_by_talker.pop("", None)  # what is played
+        for talker, talker_cells in cells_by_talker.items():
+            refusals = (_talker_refusal(scenario, bench, trial, axis) for axis in talker_cells)
             problem, remedy = next((refusal for refusal in refusals if refusal), ("", ""))
-            varied = next(
-                (axis_name for axis_name in _PLAYED_ONLY if len({axis.get(axis_name) for axis in talker_cells}) > 1), ""
-            )
+            varied = next((name for name in _PLAYED_ONLY if len({axis.get(name) for axis in talker_cells}) > 1), "")
             if varied and not problem:
                 problem = f"the matrix varies {varied}, which a person cannot set"
                 remedy = f"Exclude all but one {varied} for the talker"
             if problem:
-                findings.add(key_path, f"the talker {name!r} speaks in {trial.id!r}, but {problem}", remedy)
+                findings.add(key_path, f"the talker {talker!r} speaks in {trial.id!r}, but {problem}", remedy)
 
 
-def _not_for_talkers(
+def _talker_refusal(
     scenario: Scenario, bench: Bench, trial: TrialTemplate, axis: Mapping[AxisName, AxisValue]
 ) -> tuple[str, str] | None:
     """Why a person cannot say the trial in a cell of the matrix, and what to do; None if they can."""
@@ -367,7 +383,7 @@ def _not_for_talkers(
     if bench.operator is OperatorPresence.ABSENT:
         return "the operator is absent", "Write `operator: present` in the bench, or run with --attended"
     if bench.microphone is None:
-        return "the bench has no microphone", ADD[Need.MICROPHONE]
+        return "the bench has no microphone", REMEDIES[Need.MICROPHONE]
     if trial.kind is TrialKind.MEMORY:
         return "the waits of a memory probe are too precise for a person", "Use a synthetic voice"
     if trial.recordings or (query is not None and isinstance(query.utterance, Recording)):
@@ -389,7 +405,8 @@ def _not_for_talkers(
 
 
 def _check_settings(scenario: Scenario, bench: Bench, findings: Findings) -> None:
-    axis_values = next((axis.values for axis in scenario.matrix.axes if axis.name == "device_settings"), ())
+    """Notes device settings of the matrix that no stand and no connection can set."""
+    axis_values = _axis_values(scenario, "device_settings")
     settings_by_value = [value if isinstance(value, tuple) else () for value in axis_values]
     if not any(settings_by_value):
         return
@@ -438,7 +455,7 @@ def _is_met(need: Need, bench: Bench, devices: list[Device]) -> bool:
             return any(device.connection is not None and device.connection.injects for device in devices)
 
 
-def _tree(scenario: Scenario) -> Node:
+def _read_tree(scenario: Scenario) -> Node:
     """The scenario's file, read again for places; an empty tree if the file has gone or is broken now."""
     try:
         return strict_yaml.parse(strict_yaml.read_bytes(Path(scenario.path)), scenario.path)

@@ -128,7 +128,7 @@ class CloseDialogueKeys(Keys):
     wait_s: float | None = optional("Silence after which the device gives up, s.", ge=0, le=600)
 
 
-def _intents(text: str) -> str:
+def _check_intents(text: str) -> str:
     if not intent_set(text):
         raise validation_error(
             f"{text!r} does not name an intent", "Write names with # between them: set_timer#add_to_list"
@@ -136,7 +136,7 @@ def _intents(text: str) -> str:
     return text
 
 
-Intents = Annotated[Text, AfterValidator(_intents)]
+Intents = Annotated[Text, AfterValidator(_check_intents)]
 
 
 class SlotKeys(Keys):
@@ -146,7 +146,7 @@ class SlotKeys(Keys):
     value: Text | None = optional("Value of the slot. Default: any value.")
 
 
-def _list_or_one(value: Any) -> str:
+def _list_or_one_tag(value: Any) -> str:
     return "<list>" if isinstance(value, list) else "<one>"
 
 
@@ -154,12 +154,12 @@ class ExpectsKeys(Keys):
     """What a device should understand from a query."""
 
     intents: Annotated[
-        Annotated[Intents, Tag("<one>")] | Annotated[list[Intents], Tag("<list>")], Discriminator(_list_or_one)
+        Annotated[Intents, Tag("<one>")] | Annotated[list[Intents], Tag("<list>")], Discriminator(_list_or_one_tag)
     ] = Field(description="All intents that the device should report: [a, b] or a#b. [] for none.")
     slots: (
         Annotated[
             Annotated[dict[Text, Text | None], Tag("<one>")] | Annotated[list[SlotKeys], Tag("<list>")],
-            Discriminator(_list_or_one),
+            Discriminator(_list_or_one_tag),
         ]
         | None
     ) = optional(
@@ -171,22 +171,22 @@ class ExpectsKeys(Keys):
 TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 
 
-def _time_of_day(text: str) -> str:
+def _check_time_of_day(text: str) -> str:
     if not TIME_OF_DAY.fullmatch(text):
         raise validation_error(f"{text!r} is not a time of day", "Write hours and minutes, 00:00 to 23:59: 01:00")
     return text
 
 
-def _value(value: object) -> object:
+def _check_value(value: object) -> object:
     if isinstance(value, str) and (len(value) > MAX_TEXT or any(ord(letter) < 0x20 for letter in value)):
         raise validation_error(f"the value is not one line of at most {MAX_TEXT} characters", "Shorten it")
     return value
 
 
 TimeOfDay = Annotated[
-    str, AfterValidator(_time_of_day), Field(json_schema_extra={"pattern": f"^{TIME_OF_DAY.pattern}$"})
+    str, AfterValidator(_check_time_of_day), Field(json_schema_extra={"pattern": f"^{TIME_OF_DAY.pattern}$"})
 ]
-Value = Annotated[str, BeforeValidator(_value)]
+Value = Annotated[str, BeforeValidator(_check_value)]
 
 
 class EffectKeys(Keys):
@@ -211,21 +211,21 @@ class EffectKeys(Keys):
     )
 
 
-def _power_cycle(value: Any) -> int:
-    """Trials from one power cycle of a device to the next; 0 for never."""
+def _trials_per_cycle(value: Any) -> int:
+    """Number of trials from one power cycle of a device to the next; 0 for never."""
     match value:
         case "never":
             return 0
         case "trial":
             return 1
-        case str() if (every := re.fullmatch(r"every ([1-9]\d{0,5})", value)) is not None:
-            return int(every[1])
+        case str() if (match := re.fullmatch(r"every ([1-9]\d{0,5})", value)) is not None:
+            return int(match[1])
     raise validation_error("power_cycle must be never, trial or every N", "Write, for example, every 20")
 
 
 PowerCycle = Annotated[
     int,
-    BeforeValidator(_power_cycle),
+    BeforeValidator(_trials_per_cycle),
     Field(json_schema_extra={"type": "string", "pattern": r"^(never|trial|every [1-9]\d{0,5})$"}),
 ]
 
@@ -381,19 +381,21 @@ class DefaultsKeys(Keys):
     )
 
 
-_WORDS = (Normalisation.VERBATIM, Normalisation.PLAIN, Normalisation.SPOKEN, Normalisation.SNOR)
+_NORMALISATIONS = (Normalisation.VERBATIM, Normalisation.PLAIN, Normalisation.SPOKEN, Normalisation.SNOR)
 
 
-def _word_or_file(value: Any) -> Any:
-    """A word as the normalisation that it names; what is named like a YAML file as it stands."""
+def _normalisation_or_file(value: Any) -> Any:
+    """The normalisation that a word names; the path of a YAML file is returned unchanged."""
     if value == Normalisation.EXPANDED_SNOR:
         problem = "expanded_snor is for scoring files only: devices do not report pauses and false starts"
         raise validation_error(problem, "Write snor")
-    if value in _WORDS:
+    if value in _NORMALISATIONS:
         return Normalisation(value)
     if isinstance(value, str) and value.endswith((".yaml", ".yml")):
         return value
-    raise PydanticCustomError("word", "unknown word", {"choices": [*map(str, _WORDS), "a file such as words.yaml"]})
+    raise PydanticCustomError(
+        "word", "unknown word", {"choices": [*map(str, _NORMALISATIONS), "a file such as words.yaml"]}
+    )
 
 
 class RecognisedKeys(Keys):
@@ -402,7 +404,7 @@ class RecognisedKeys(Keys):
     normalisation: Annotated[
         Literal[Normalisation.VERBATIM, Normalisation.PLAIN, Normalisation.SPOKEN, Normalisation.SNOR]
         | Annotated[PathText, Field(json_schema_extra={"pattern": r"\.ya?ml$"})],
-        BeforeValidator(_word_or_file),
+        BeforeValidator(_normalisation_or_file),
     ] = preset(
         Normalisation.SPOKEN,
         "verbatim, plain (ignores case and punctuation), spoken (also reads numbers as words), snor, or the "
@@ -425,7 +427,7 @@ class StimulusKeys(Keys):
     voice: Voice | None = optional("Voice for this query only.")
 
 
-def _setting(value: Any) -> Any:
+def _setting_text(value: Any) -> Any:
     """Text as the device reports it: 20, 0.5, on, or an option's own words."""
     match value:
         case bool():
@@ -434,11 +436,11 @@ def _setting(value: Any) -> Any:
             return str(value)
         case float():
             return str(int(value)) if value.is_integer() else repr(value)
-    return _value(value)
+    return _check_value(value)
 
 
 SettingText = Annotated[
-    str, BeforeValidator(_setting), Field(json_schema_extra={"type": ["string", "number", "boolean"]})
+    str, BeforeValidator(_setting_text), Field(json_schema_extra={"type": ["string", "number", "boolean"]})
 ]
 
 

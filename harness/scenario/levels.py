@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import date, datetime
+from typing import NamedTuple
 
 from harness.base.findings import Findings, KeyPath
 from harness.model.bench import Bench, Equipment
@@ -13,13 +14,27 @@ from harness.model.numbers import exact, fixed
 from harness.model.scenario import AxisName, AxisValue, Scenario, TrialKind, TrialTemplate, axes_of, requested_level
 from harness.model.stimulus import NoiseSpec, Opening
 from harness.scenario.matrix import cells
-from harness.scenario.trial_playback import addressed_devices, cells_of, is_injected, listening_devices, talker
+from harness.scenario.trial_playback import addressed_devices, cells_of, is_injected, listening_devices, talker_of
 from harness.sound.calibration import problem_of
 from harness.sound.level import active_speech_level
 from harness.sound.recordings import read as read_recording
 
-_LOUD: frozenset[AxisName] = frozenset(("level_spl", "level_dbfs", "position", "noise", "opening"))
+_LEVEL_AXES: frozenset[AxisName] = frozenset(("level_spl", "level_dbfs", "position", "noise", "opening"))
 """The axes that decide how loud a loudspeaker plays."""
+
+
+class _PlayedLevel(NamedTuple):
+    """A level at which a trial plays something.
+
+    - key_path: where the level is written.
+    - level: in dB SPL if in_spl, else in dBFS.
+    - axis: values of axes such as position and noise.
+    """
+
+    key_path: KeyPath
+    level: float
+    in_spl: bool
+    axis: Mapping[AxisName, AxisValue]
 
 
 def check_noise(scenario: Scenario, bench: Bench, findings: Findings) -> None:
@@ -28,21 +43,21 @@ def check_noise(scenario: Scenario, bench: Bench, findings: Findings) -> None:
     The loudspeakers there may be unable to play it, or the noise may have an unknown level at the device.
     """
     for number, trial in enumerate(scenario.trials):
-        cells_with_noise = [
-            (axis, noise)
-            for axis in (cells_of(scenario, trial) if "noise" in axes_of(trial) else ())
-            if isinstance(noise := axis.get("noise", scenario.defaults.noise), NoiseSpec) and noise.positions
-        ]
-        problems = (
-            problem for axis, noise in cells_with_noise for problem in _problems_of_noise(bench, trial, noise, axis)
-        )
-        for problem in dict.fromkeys(problems):
-            findings.add(("trials", number), *problem)
+        if "noise" not in axes_of(trial):
+            continue
+        problems: dict[tuple[str, str], None] = {}
+        for axis in cells_of(scenario, trial):
+            noise = axis.get("noise", scenario.defaults.noise)
+            if isinstance(noise, NoiseSpec) and noise.positions:
+                problems |= dict.fromkeys(_problems_of_noise(bench, trial, noise, axis))
+        for problem, remedy in problems:
+            findings.add(("trials", number), problem, remedy)
 
 
 def _problems_of_noise(
     bench: Bench, trial: TrialTemplate, noise: NoiseSpec, axis: Mapping[AxisName, AxisValue]
 ) -> Iterator[tuple[str, str]]:
+    """Pairs (problem, remedy) for noise with positions in one cell of the matrix."""
     premise = f"the noise of {trial.id!r} has positions"
     if trial.kind not in (TrialKind.WAKE, TrialKind.COMMAND):
         yield f"{premise}, which apply to wake trials and commands", "Exclude it for this trial, or remove positions"
@@ -60,15 +75,15 @@ def _problems_of_noise(
     speech = _speaker_of(bench, axis)
     if speech is None or any(position not in speakers for position in noise.positions):
         return
-    used = [speakers[position] for position in noise.positions]
-    if speech in used:
+    noise_speakers = [speakers[position] for position in noise.positions]
+    if speech in noise_speakers:
         yield f"{premise}, but {speech.id!r} also plays the speech", "Name other positions, or remove positions"
     if noise.level_dbfs is None:
-        for speaker in (speech, *used):
+        for speaker in (speech, *noise_speakers):
             if speaker.calibration is None:
                 remedy = f"Run: harness admin calibrate {bench.path} {speaker.id}. Or write level_dbfs in the noise"
                 yield f"{premise}, but the level of {speaker.id!r} at the device is not known", remedy
-        places = {speaker.calibration.at for speaker in (speech, *used) if speaker.calibration}
+        places = {speaker.calibration.at for speaker in (speech, *noise_speakers) if speaker.calibration}
         if len(places) > 1:
             yield (
                 f"{premise}, but their loudspeakers were calibrated at different places",
@@ -81,14 +96,13 @@ def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
     if findings.problems:  # The scenario may name a device that the bench lacks.
         return
     today = datetime.now().astimezone().date()
-    notes: set[tuple[KeyPath, str]] = set()
+    noted: set[tuple[KeyPath, str]] = set()
+    has_calibration = any(loudspeaker.calibration for loudspeaker in bench.loudspeakers)
     for number, trial in enumerate(scenario.trials):
-        if all(talker(scenario, trial, axis) for axis in cells_of(scenario, trial)):
+        if all(talker_of(scenario, trial, axis) for axis in cells_of(scenario, trial)):
             continue
         through_air = any(not is_injected(device, trial) for device in addressed_devices(trial, bench))
-        for key_path, level, in_spl, axis in _levels(
-            scenario, number, any(loudspeaker.calibration for loudspeaker in bench.loudspeakers)
-        ):
+        for key_path, level, in_spl, axis in _levels(scenario, number, with_recordings=has_calibration):
             noise = axis.get("noise")
             noise_spl = noise.level_spl if isinstance(noise, NoiseSpec) else None
             if not through_air and (in_spl or noise_spl is not None):
@@ -99,22 +113,25 @@ def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
                 continue
             speaker = _speaker_of(bench, axis)
             assert speaker is not None, bench.id
-            for summary, problem in _unplayable(bench, speaker, level, in_spl, noise, today):
-                lower = "Lower the level, or that of the noise" if "noise" in problem else "Lower the level"
-                remedy = lower if "above" in problem else f"Run: harness admin calibrate {bench.path} {speaker.id}"
-                if (key_path, summary) not in notes:
+            for summary, problem in _playback_problems(bench, speaker, level, in_spl, noise, today):
+                remedy = f"Run: harness admin calibrate {bench.path} {speaker.id}"
+                if "above" in problem:
+                    remedy = "Lower the level, or that of the noise" if "noise" in problem else "Lower the level"
+                if (key_path, summary) not in noted:
                     findings.add(key_path, f"{summary}: {problem}", remedy)
-                notes.add((key_path, summary))
+                noted.add((key_path, summary))
 
 
-def _unplayable(
+def _playback_problems(
     bench: Bench, speaker: Equipment, level: float, in_spl: bool, noise: AxisValue, today: date
 ) -> Iterator[tuple[str, str]]:
-    """Pairs of what cannot be played and why, for one level and the noise with it; none if all can be played.
+    """Pairs (what cannot be played, why) for one level and the noise with it; none if all can be played.
 
-    level: of the speech, in dB SPL if `in_spl`, else in dBFS. noise: a NoiseSpec, or anything else for no noise.
+    - level: of the speech, in dB SPL if `in_spl`, else in dBFS.
+    - noise: a NoiseSpec, or anything else for no noise.
     """
-    calibration, noise_dbfs = speaker.calibration, None
+    calibration = speaker.calibration
+    noise_dbfs = None
     dbfs = level
     if in_spl:
         dbfs = calibration.dbfs(level) if calibration else 0.0
@@ -137,40 +154,42 @@ def _unplayable(
                 yield f"the loudspeaker {noise_speaker.id!r} cannot play noise at {fixed(own_dbfs, 1)} dBFS", problem
 
 
-def _levels(
-    scenario: Scenario, number: int, measured: bool
-) -> Iterator[tuple[KeyPath, float, bool, Mapping[AxisName, AxisValue]]]:
-    """Each level at which a trial plays something.
+def _levels(scenario: Scenario, number: int, *, with_recordings: bool) -> Iterator[_PlayedLevel]:
+    """Each level at which a trial plays something; openings come without noise.
 
-    Yields where the level is written, the level, whether it is in dB SPL, and the values of axes such as position and
-    noise. Openings come too, without noise. number: of the trial in the scenario. measured: whether to include
-    recordings that keep their own level.
+    - number: index of the trial in the scenario.
+    - with_recordings: whether to measure recordings that keep their own level, and to include them.
     """
     trial, defaults = scenario.trials[number], scenario.defaults
     trial_path: KeyPath = ("trials", number)
-    by_default: KeyPath = trial_path if defaults.level_spl is None else ("defaults", "level_spl")
-    axes = {axis.name: axis for axis in scenario.matrix.axes if axis.name in _LOUD & axes_of(trial)}
-    recorded = [read_recording(path) for path in trial.recordings if trial.as_recorded and measured]
+    default_path: KeyPath = trial_path if defaults.level_spl is None else ("defaults", "level_spl")
+    axes = {axis.name: axis for axis in scenario.matrix.axes if axis.name in _LEVEL_AXES & axes_of(trial)}
+    recorded = [read_recording(path) for path in trial.recordings] if trial.as_recorded and with_recordings else []
     quiet: dict[AxisName, AxisValue] = {"noise": defaults.noise} if "noise" in axes_of(trial) else {}
     for cell in dict.fromkeys(tuple(pair for pair in cell if pair[0] in axes) for cell in cells(scenario.matrix)):
-        numbers = {name: axes[name].labels.index(text) for name, text in cell}
-        values = quiet | {name: axes[name].values[nth] for name, nth in numbers.items()}
+        indices = {name: axes[name].labels.index(text) for name, text in cell}
+        values = quiet | {name: axes[name].values[index] for name, index in indices.items()}
         if not trial.as_recorded or trial.kind is TrialKind.COMMAND:
             level, in_spl = requested_level(defaults, trial, values)
-            by_axis = [("matrix", "axes", name, nth) for name, nth in numbers.items() if name.startswith("level_")]
-            declared_in = by_default if in_spl else trial_path
-            yield by_axis[0] if by_axis else declared_in, level, in_spl, values
-        opening, nth = values.get("opening", trial.opening), numbers.get("opening")
+            level_path = default_path if in_spl else trial_path
+            for name, index in indices.items():
+                if name.startswith("level_"):
+                    level_path = ("matrix", "axes", name, index)
+            yield _PlayedLevel(level_path, level, in_spl, values)
+        opening, opening_index = values.get("opening", trial.opening), indices.get("opening")
         if isinstance(opening, Opening):
-            place: KeyPath = (*trial_path, "opening") if nth is None else ("matrix", "axes", "opening", nth)
+            opening_path: KeyPath = (*trial_path, "opening")
+            if opening_index is not None:
+                opening_path = ("matrix", "axes", "opening", opening_index)
             level = opening.level_dbfs if opening.level_spl is None else opening.level_spl
-            yield place, level, opening.level_spl is not None, values | {"noise": None}
+            yield _PlayedLevel(opening_path, level, opening.level_spl is not None, values | {"noise": None})
         for sound in recorded:
-            if (active := active_speech_level(sound)) is not None:
-                yield (*trial_path, "recordings"), active.level_dbfs, False, values
+            active = active_speech_level(sound)
+            if active is not None:
+                yield _PlayedLevel((*trial_path, "recordings"), active.level_dbfs, False, values)
     if trial.ambient is not None and trial.ambient.probe is not None:
         level, in_spl = requested_level(defaults, replace(trial, level_dbfs=trial.ambient.probe.level_dbfs), {})
-        yield by_default if in_spl else (*trial_path, "probe"), level, in_spl, {}
+        yield _PlayedLevel(default_path if in_spl else (*trial_path, "probe"), level, in_spl, {})
 
 
 def _speaker_of(bench: Bench, axis: Mapping[AxisName, AxisValue]) -> Equipment | None:

@@ -24,7 +24,7 @@ from harness.model.stimulus import NOISE_BEFORE_S, QUIET, Band, NoiseSpec, Openi
 from harness.scenario.keys import ExcludeKeys, MatrixKeys
 
 MAX_CELLS = 10_000
-MIN_PAUSE_S = 1.5
+MIN_LISTENING_PAUSE_S = 1.5
 """The shortest pause of an opening, in seconds, in which the harness can hear the device."""
 Cell = tuple[tuple[AxisName, str], ...]
 LabelledValue = tuple[AxisValue, str]
@@ -50,9 +50,12 @@ def label(value: AxisValue) -> str:
 
 
 def read_matrix(keys: MatrixKeys, order: tuple[str, ...], resolve: Resolve, findings: Findings) -> Matrix:
-    """The matrix; `order` is the order in which the axes were written. Notes problems in `findings`."""
-    before = len(findings.problems)
-    axes = tuple(_axis(cast(AxisName, name), getattr(keys.axes, name) or [], resolve, findings) for name in order)
+    """The matrix; an empty one if it is too large. Notes problems in `findings`.
+
+    order: names of the axes in the order in which they were written.
+    """
+    problem_count = len(findings.problems)
+    axes = tuple(_read_axis(cast(AxisName, name), getattr(keys.axes, name) or [], resolve, findings) for name in order)
     if not axes:
         findings.add(("matrix", "axes"), "the matrix has no axes", "Add one, such as `level_dbfs: [-26, -36]`")
     if {"level_dbfs", "level_spl"} <= {axis.name for axis in axes}:
@@ -70,32 +73,32 @@ def read_matrix(keys: MatrixKeys, order: tuple[str, ...], resolve: Resolve, find
     exclude = tuple(
         _read_exclusion(entry, number, axes, resolve, findings) for number, entry in enumerate(keys.exclude)
     )
-    _refuse_idle(exclude, findings)
+    _refuse_redundant(exclude, findings)
     group_by = _read_grouping(keys.group_by, axes, findings)
     matrix = Matrix(axes, tuple(cell for cell in exclude if cell), keys.order, keys.seed, group_by)
-    if len(findings.problems) == before and not cells(matrix):
+    if len(findings.problems) == problem_count and not cells(matrix):
         findings.add(("matrix", "exclude"), "the exclusions leave no combinations", "Remove some", key=True)
     return matrix
 
 
 def cells(matrix: Matrix) -> tuple[Cell, ...]:
     """The cells to run in listed order, as (axis name, label) pairs in the order of the axes."""
-    every = product(*([(axis.name, text) for text in axis.labels] for axis in matrix.axes))
-    return tuple(cell for cell in every if not any(set(out) <= set(cell) for out in matrix.exclude))
+    combinations = product(*([(axis.name, text) for text in axis.labels] for axis in matrix.axes))
+    return tuple(cell for cell in combinations if not any(set(excluded) <= set(cell) for excluded in matrix.exclude))
 
 
 def _read_grouping(names: list[str], axes: tuple[Axis, ...], findings: Findings) -> tuple[AxisName, ...]:
-    by_name = {axis.name: axis for axis in axes}
+    axes_by_name = {axis.name: axis for axis in axes}
     for number, name in enumerate(names):
         key_path = ("matrix", "group_by", number)
-        if name not in by_name:
-            findings.add(key_path, f"the matrix has no axis {name!r}", nearest(name, by_name, listed="Axes"))
+        if name not in axes_by_name:
+            findings.add(key_path, f"the matrix has no axis {name!r}", nearest(name, axes_by_name, listed="Axes"))
         elif name in names[:number]:
             findings.add(key_path, f"{name} is named twice", "Remove one")
-    return tuple(by_name[name].name for name in dict.fromkeys(names) if name in by_name)
+    return tuple(axes_by_name[name].name for name in dict.fromkeys(names) if name in axes_by_name)
 
 
-def _axis(name: AxisName, entries: list[object], resolve: Resolve, findings: Findings) -> Axis:
+def _read_axis(name: AxisName, entries: list[object], resolve: Resolve, findings: Findings) -> Axis:
     values: dict[str, AxisValue] = {}
     for number, entry in enumerate(entries):
         key_path = ("matrix", "axes", name, number)
@@ -114,38 +117,41 @@ def _read_exclusion(
     entry: ExcludeKeys, number: int, axes: tuple[Axis, ...], resolve: Resolve, findings: Findings
 ) -> Cell:
     """One exclusion as (axis, label) pairs; () if there was a problem, which is noted. number: of the entry, from 0."""
-    above = ("matrix", "exclude", number)
-    by_name: Mapping[str, Axis] = {axis.name: axis for axis in axes}
+    entry_path = ("matrix", "exclude", number)
+    axes_by_name: Mapping[str, Axis] = {axis.name: axis for axis in axes}
     pairs: list[tuple[AxisName, str]] = []
     is_valid = True
     if not entry.model_fields_set:
-        findings.add(above, "the exclusion names no axis", "Name at least one, such as {level_dbfs: -36}")
+        findings.add(entry_path, "the exclusion names no axis", "Name at least one, such as {level_dbfs: -36}")
     for name in ExcludeKeys.model_fields:
         if name not in entry.model_fields_set:
             continue
-        key_path = (*above, name)
-        if name not in by_name:
-            findings.add(key_path, f"the matrix has no axis {name!r}", nearest(name, by_name, listed="Axes"), key=True)
+        key_path = (*entry_path, name)
+        if name not in axes_by_name:
+            findings.add(
+                key_path, f"the matrix has no axis {name!r}", nearest(name, axes_by_name, listed="Axes"), key=True
+            )
             is_valid = False
             continue
         resolved = resolve(name, getattr(entry, name), key_path)
         if resolved is None:
             is_valid = False
-        elif resolved[1] not in by_name[name].labels:
+        elif resolved[1] not in axes_by_name[name].labels:
             problem = f"{resolved[1]!r} is not a value of the axis {name}"
-            findings.add(key_path, problem, nearest(resolved[1], by_name[name].labels, listed="Values"))
+            findings.add(key_path, problem, nearest(resolved[1], axes_by_name[name].labels, listed="Values"))
             is_valid = False
         else:
-            pairs.append((by_name[name].name, resolved[1]))
+            pairs.append((axes_by_name[name].name, resolved[1]))
     return tuple(pairs) if is_valid else ()
 
 
-def _refuse_idle(exclude: tuple[Cell, ...], findings: Findings) -> None:
+def _refuse_redundant(exclude: tuple[Cell, ...], findings: Findings) -> None:
     """Notes each exclusion that another one covers. It excludes nothing more, so it must be a mistake."""
     for number, cell in enumerate(exclude):
         for other_number, other in enumerate(exclude):
-            contained = other and set(other) <= set(cell) and (set(other) != set(cell) or other_number < number)
-            if other_number != number and contained:
+            # Of two equal exclusions, the second one is noted. An exclusion without axes has a problem already.
+            is_covered = other and set(other) <= set(cell) and (set(other) != set(cell) or other_number < number)
+            if other_number != number and is_covered:
                 key_path = ("matrix", "exclude", number)
                 first = findings.place(("matrix", "exclude", other_number)).line
                 findings.add(key_path, "another exclusion covers this one", f"Remove it; see line {first}")
@@ -188,18 +194,20 @@ def check_openings(matrix: Matrix, trials: tuple[TrialTemplate, ...], defaults: 
         for index, opening in enumerate(values):
             if not isinstance(opening, Opening):
                 continue
-            above: KeyPath = ("matrix", "axes", "opening", index) if varied else ("trials", number, "opening")
+            entry_path: KeyPath = ("matrix", "axes", "opening", index) if varied else ("trials", number, "opening")
             if trial.kind.asks and opening.then:
                 problem = f"{trial.id!r} is a query: the device answers where `then` would be said"
-                findings.add((*above, "then"), problem, "Remove it; `close_dialogue` says something after the answer")
+                findings.add(
+                    (*entry_path, "then"), problem, "Remove it; `close_dialogue` says something after the answer"
+                )
             if trial.kind.asks and not trial.wake:
                 problem = f"{trial.id!r} has no wake phrase, which an opening needs"
-                findings.add(above, problem, "Remove `wake: false`, or exclude the opening")
-            least_s = MIN_PAUSE_S
+                findings.add(entry_path, problem, "Remove `wake: false`, or exclude the opening")
+            min_pause_s = MIN_LISTENING_PAUSE_S
             if noisy:
-                least_s += NOISE_BEFORE_S if trial.kind.asks else trial.lead_in_s
-            if opening.sounds and opening.pause_s < least_s:
+                min_pause_s += NOISE_BEFORE_S if trial.kind.asks else trial.lead_in_s
+            if opening.sounds and opening.pause_s < min_pause_s:
                 lead_in = ", and the noise begins before the phrase" if noisy else ""
                 problem = f"the pause is too short to hear the device in it{lead_in}"
-                remedy = f"Write pause_s: {exact(least_s)} or more, or sounds: false"
-                findings.add((*above, "pause_s"), problem, remedy)
+                remedy = f"Write pause_s: {exact(min_pause_s)} or more, or sounds: false"
+                findings.add((*entry_path, "pause_s"), problem, remedy)

@@ -19,7 +19,7 @@ from harness.transcripts.readings import rewrite
 from harness.transcripts.snor import split_id
 from harness.transcripts.words import normalise
 
-AT = ("recognised", "normalisation")
+NORMALISATION_PATH = ("recognised", "normalisation")
 
 
 def read_recognised(keys: RecognisedKeys, assets: Assets, findings: Findings) -> RecognitionRule:
@@ -31,32 +31,30 @@ def read_recognised(keys: RecognisedKeys, assets: Assets, findings: Findings) ->
 
 
 def _read_rewriting(text: str, assets: Assets, findings: Findings) -> Rewriting | None:
-    path = assets.file(text, AT)
+    path = assets.file_path(text, NORMALISATION_PATH)
     if path is None:
         return None
     try:
         return load_normalisation(path)
     except InputError as error:
         for problem in error.problems if isinstance(error, InputProblems) else (error,):
-            findings.add_at(problem.place or findings.place(AT), problem.what, problem.remedy)
+            findings.add_at(problem.place or findings.place(NORMALISATION_PATH), problem.what, problem.remedy)
         return None
 
 
-def read_reference(keys: StimulusKeys, key_path: KeyPath, fill: TextOf, findings: Findings) -> str:
+def read_reference(keys: StimulusKeys, key_path: KeyPath, text_of: TextOf, findings: Findings) -> str:
     """The reference words: Lexical SNOR of `sro`, else the transcript of a recording or the text."""
+    if keys.sro is None and keys.text is None:
+        return text_of(keys.transcript or "", (*key_path, "transcript"))
     if keys.sro is None:
-        return (
-            fill(keys.transcript or "", (*key_path, "transcript"))
-            if keys.text is None
-            else fill(keys.text, (*key_path, "text"))
-        )
+        return text_of(keys.text or "", (*key_path, "text"))
     sro_path = (*key_path, "sro")
     if keys.transcript is not None:
         findings.add(sro_path, "both `transcript` and `sro` are given", "Remove one of the two", key=True)
     try:
-        words = snor.words(fill(keys.sro, sro_path))
+        words = snor.words(text_of(keys.sro, sro_path))
     except InputError as error:
-        _note(error, sro_path, findings)
+        _note_error(error, sro_path, findings)
         return ""
     if not words:
         findings.add(
@@ -98,18 +96,18 @@ def check_queries(
 ) -> None:
     """Notes references and alternatives that the normalisation cannot read, or that it leaves empty."""
     for query, keys, key_path in queries:
-        source = next((name for name in ("sro", "text") if getattr(keys, name) is not None), "transcript")
-        if source == "sro" and rule.normalisation is Normalisation.VERBATIM:
+        source_key = next((name for name in ("sro", "text") if getattr(keys, name) is not None), "transcript")
+        if source_key == "sro" and rule.normalisation is Normalisation.VERBATIM:
             problem = f"an sro is in capitals, but case counts under {rule.name!r}"
             findings.add((*key_path, "sro"), problem, "Set `recognised: {normalisation: …}` to snor, plain or spoken")
         texts = (
             (alternative, (*key_path, "alternatives", number)) for number, alternative in enumerate(query.alternatives)
         )
-        for text, place in ((query.reference, (*key_path, source)), *texts):
-            _check(text, place, rule, findings)
+        for text, place in ((query.reference, (*key_path, source_key)), *texts):
+            _check_words(text, place, rule, findings)
 
 
-def _check(text: str, key_path: KeyPath, rule: RecognitionRule, findings: Findings) -> None:
+def _check_words(text: str, key_path: KeyPath, rule: RecognitionRule, findings: Findings) -> None:
     if not text:
         return  # The reader has already noted why it is missing.
     if rule.normalisation is Normalisation.SNOR and (id_ := split_id(text)[1]):
@@ -119,13 +117,13 @@ def _check(text: str, key_path: KeyPath, rule: RecognitionRule, findings: Findin
     try:
         words = normalise(text, rule.normalisation)
     except InputError as error:
-        _note(error, key_path, findings)
+        _note_error(error, key_path, findings)
         return
     if not (words if rule.rewriting is None else rewrite(words, rule.rewriting)):
         findings.add(key_path, f"no words remain under {rule.name!r}", "Write words that are spoken")
 
 
-def _note(error: InputError, key_path: KeyPath, findings: Findings) -> None:
+def _note_error(error: InputError, key_path: KeyPath, findings: Findings) -> None:
     # Quotes and variables shift characters in the file, so the message gives the position in the text.
-    sign = f" (character {error.place.column} of the text)" if error.place and error.place.column else ""
-    findings.add(key_path, f"{error.what}{sign}", error.remedy)
+    place = f" (character {error.place.column} of the text)" if error.place and error.place.column else ""
+    findings.add(key_path, f"{error.what}{place}", error.remedy)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 from harness.base import plugins
-from harness.base.findings import MAX_TEXT, Findings, KeyPath, Keys, KeysT, read_content, try_validate
+from harness.base.findings import Findings, KeyPath, Keys, KeysT, read_content, try_validate
 from harness.base.strict_yaml import Plain
 from harness.model.choices import FileKind
 from harness.model.errors import nearest
@@ -62,87 +61,24 @@ from harness.scenario.keys import (
 from harness.scenario.matrix import LabelledValue, cells, check_openings, check_placements, label, read_matrix
 from harness.scenario.policies import ProcedureKeys, StoppingKeys
 from harness.scenario.references import check_queries, read_recognised, read_reference
-from harness.scenario.sound_keys import RoomKeys
+from harness.scenario.sound_keys import ImpulseResponseKeys, RoomKeys
 from harness.scenario.trials import (
-    ambient,
+    ambient_spec,
     check_follow_up,
     check_kind,
+    check_required,
     check_rule,
-    check_wanted,
+    default_name,
     effect_check,
-    lead_in,
+    lead_in_s,
     memory_spec,
-    name_of,
-    procedure,
     read_expected,
+    read_procedure,
+    read_recordings,
     read_stopping,
-    recordings,
-    spoken_by_default,
+    with_default_voice,
 )
-
-_DOLLAR = re.compile(r"\$(?:(?P<escaped>\$)|\{(?P<name>[^{}]*)\}|(?P<bare>))")
-
-
-def substitute(text: str, variables: Mapping[str, str], findings: Findings, key_path: KeyPath) -> str:
-    """The text with its variables replaced and $$ turned into $. Notes unknown variables and a lone $."""
-
-    def replacement(match: re.Match[str]) -> str:
-        if match["escaped"]:
-            return "$"
-        name = match["name"]
-        if name is None:
-            remedy = "Write $$ for a dollar sign, or ${name} for a variable"
-            findings.add(key_path, "the text contains a lone $", remedy)
-        elif name not in variables:
-            findings.add(key_path, f"no variable is called {name!r}", nearest(name, variables, listed="Variables"))
-        else:
-            return variables[name]
-        return ""
-
-    return _DOLLAR.sub(replacement, text)
-
-
-def expand(variables: Mapping[str, str], findings: Findings) -> dict[str, str]:
-    """The variables, with the variables in them replaced in any order. Notes cycles, unknown names and long texts.
-
-    A lone $ in a variable's text stays, as in `price: $5`.
-    """
-    expanded: dict[str, str] = {}
-
-    def value(name: str, way: tuple[str, ...]) -> str:
-        key_path = ("variables", name)
-        if name in way:
-            circle = " → ".join((*way[way.index(name) :], name))
-            findings.add(
-                ("variables", way[-1]),
-                f"the variables refer to each other in a circle: {circle}",
-                "In one of them, write the text instead of a variable",
-            )
-            return ""
-        if name in expanded:
-            return expanded[name]
-
-        def replacement(match: re.Match[str]) -> str:
-            if match["name"] is None:
-                return "$"
-            if match["name"] not in variables:
-                problem = f"no variable is called {match['name']!r}"
-                findings.add(key_path, problem, nearest(match["name"], variables, listed="Variables"))
-                return ""
-            return value(match["name"], (*way, name))
-
-        text = _DOLLAR.sub(replacement, variables[name])
-        if len(text) > MAX_TEXT:
-            problem = f"the variable expands to {len(text)} characters; the maximum is {MAX_TEXT}"
-            findings.add(key_path, problem, "Use fewer variables in it")
-            text = ""
-        expanded[name] = text
-        return text
-
-    for name in variables:
-        value(name, ())
-    return expanded
-
+from harness.scenario.variables import expand, substitute
 
 MAX_TRIALS = 100_000
 _NO_ASSETS: Mapping[str, Path] = MappingProxyType({})
@@ -161,13 +97,13 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
     queries, trials, defaults = reader.queries(), reader.trials(), reader.defaults()
     check_placements(matrix, trials, defaults, findings)
     check_openings(matrix, trials, defaults, findings)
-    followed = try_validate(ProcedureKeys, content.get("procedure")) if isinstance(content, dict) else None
-    published = procedure(followed, findings)
-    planned = sum(trial_count(trial, matrix) for trial in trials)
-    sequential = read_stopping(_section_or(StoppingKeys, content, "stopping"), findings)
-    if planned > MAX_TRIALS:
+    procedure_keys = try_validate(ProcedureKeys, content.get("procedure")) if isinstance(content, dict) else None
+    published = read_procedure(procedure_keys, findings)
+    trial_total = sum(trial_count(trial, matrix) for trial in trials)
+    stopping = read_stopping(_section_or_defaults(StoppingKeys, content, "stopping"), findings)
+    if trial_total > MAX_TRIALS:
         findings.add(
-            ("trials",), f"the scenario plans {planned} trials", f"Split it; the maximum is {MAX_TRIALS}", key=True
+            ("trials",), f"the scenario plans {trial_total} trials", f"Split it; the maximum is {MAX_TRIALS}", key=True
         )
     findings.refuse()
     keys = ScenarioKeys.model_validate(content)
@@ -186,7 +122,7 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
         needs=tuple(keys.needs),
         seed=keys.seed,
         wake=WakeSettings(**keys.wake.model_dump()),
-        stopping=sequential,
+        stopping=stopping,
         procedure=published,
     )
 
@@ -208,8 +144,8 @@ def planned_trials(scenario: Scenario) -> tuple[int, int]:
 
     Only for scenarios of query-like trials; the axes that apply to other kinds differ: `trial_count`.
     """
-    whole = Matrix()
-    of_cell = (trial_count(trial, whole) if trial.memory else trial.repeat for trial in scenario.trials)
+    undivided = Matrix()
+    of_cell = (trial_count(trial, undivided) if trial.memory else trial.repeat for trial in scenario.trials)
     return sum(of_cell), len(cells(scenario.matrix))
 
 
@@ -228,11 +164,14 @@ def allows_null(path: KeyPath) -> bool:
 
 
 class ScenarioReader:
-    """Reads section by section; skips a section of the wrong shape, since that has been noted already."""
+    """Reads a scenario section by section, and notes problems in `findings`.
+
+    Skips a section of the wrong shape, since that has been noted already.
+    """
 
     def __init__(self, path: Path, content: Plain, findings: Findings, extra_assets: Mapping[str, Path]) -> None:
         self._content = content if isinstance(content, dict) else {}
-        self._found = findings
+        self._findings = findings
         texts = {name: text for name, text in self._read_mapping("variables").items() if isinstance(text, str)}
         self._variables = expand(texts, findings)
         self._assets = Assets(path.absolute().parent, findings)
@@ -247,13 +186,13 @@ class ScenarioReader:
             if keys := try_validate(VoiceKeys, entry):
                 self._voices[name] = self._voice_spec(keys, ("voices", name))
         self._rooms = {
-            name: self._room(name, try_validate(RoomKeys, entry), ("rooms", name))
+            name: self._room_spec(name, try_validate(RoomKeys, entry), ("rooms", name))
             for name, entry in self._read_mapping("rooms").items()
         }
         defaults = self._section("defaults", DefaultsKeys)
-        self._wake = WakeSettings(**_section_or(WakeKeys, content, "wake").model_dump())
+        self._wake = WakeSettings(**_section_or_defaults(WakeKeys, content, "wake").model_dump())
         self._default_voice = (self._voice(defaults.voice, ("defaults", "voice")) if defaults else None) or VoiceSpec()
-        self._default_reprompt = _reprompt(defaults.reprompt, RepromptRule()) if defaults else RepromptRule()
+        self._default_reprompt = _reprompt_rule(defaults.reprompt, RepromptRule()) if defaults else RepromptRule()
 
     def _read_mapping(self, key: str) -> dict[str, Plain]:
         section = self._content.get(key)
@@ -272,13 +211,15 @@ class ScenarioReader:
             return Defaults()
         key_path = ("defaults",)
         if keys.level_spl is not None and "level_dbfs" in keys.model_fields_set:
-            self._found.add((*key_path, "level_spl"), "there is also a level_dbfs", "Remove one of the two", key=True)
+            self._findings.add(
+                (*key_path, "level_spl"), "there is also a level_dbfs", "Remove one of the two", key=True
+            )
         return Defaults(
             voice=self._voice(keys.voice, (*key_path, "voice")) or VoiceSpec(),
             level_dbfs=keys.level_dbfs,
             level_spl=keys.level_spl,
             gap_ms=keys.gap_ms,
-            noise=self._noise(keys.noise, (*key_path, "noise")) if keys.noise else None,
+            noise=self._noise_spec(keys.noise, (*key_path, "noise")) if keys.noise else None,
             evidence=keys.evidence,
             reprompt=self._default_reprompt,
             room=self._rooms[keys.room] if keys.room and self._is_room(keys.room, (*key_path, "room")) else None,
@@ -291,22 +232,24 @@ class ScenarioReader:
         )
 
     def recognised(self) -> RecognitionRule:
+        """The rule for transcripts; remembers it for `queries`."""
         keys = self._section("recognised", RecognisedKeys)
-        self._rule = read_recognised(keys, self._assets, self._found) if keys else RecognitionRule()
+        self._rule = read_recognised(keys, self._assets, self._findings) if keys else RecognitionRule()
         return self._rule
 
     def queries(self) -> tuple[Query, ...]:
         """The queries. Call `recognised` first: references are checked against its rule."""
-        self._refuse_twins("stimuli", "stimulus")
-        read: list[tuple[Query, StimulusKeys, KeyPath]] = []
+        self._refuse_duplicate_ids("stimuli", "stimulus")
+        queries: list[tuple[Query, StimulusKeys, KeyPath]] = []
         for number, entry in enumerate(self._entries("stimuli")):
             keys, key_path = try_validate(StimulusKeys, entry), ("stimuli", number)
-            if keys is not None and (query := self._query(keys, key_path)) is not None:
-                read.append((query, keys, key_path))
-        check_queries(read, self._rule, self._found)
-        return tuple(query for query, _, _ in read)
+            query = None if keys is None else self._read_query(keys, key_path)
+            if keys is not None and query is not None:
+                queries.append((query, keys, key_path))
+        check_queries(queries, self._rule, self._findings)
+        return tuple(query for query, _, _ in queries)
 
-    def _query(self, keys: StimulusKeys, key_path: KeyPath) -> Query | None:
+    def _read_query(self, keys: StimulusKeys, key_path: KeyPath) -> Query | None:
         match keys.text, keys.recording:
             case str() as text, None:
                 if keys.transcript is not None:
@@ -314,61 +257,63 @@ class ScenarioReader:
                         "a stimulus with a text has no transcript",
                         "Remove it; the text is the transcript",
                     )
-                    self._found.add((*key_path, "transcript"), problem, remedy, key=True)
-                utterance: SpokenText | Recording = SpokenText(self._text(text, (*key_path, "text")))
+                    self._findings.add((*key_path, "transcript"), problem, remedy, key=True)
+                utterance: SpokenText | Recording = SpokenText(self._fill(text, (*key_path, "text")))
             case None, str() as recording:
-                utterance = Recording(self._assets.sound(recording, (*key_path, "recording")))
+                utterance = Recording(self._assets.sound_path(recording, (*key_path, "recording")))
                 if keys.transcript is None and keys.sro is None:
                     remedy = "Add `transcript: …` with the words that are said in it, or `sro: …`"
-                    self._found.add((*key_path, "recording"), "the recording has no transcript", remedy, key=True)
+                    self._findings.add((*key_path, "recording"), "the recording has no transcript", remedy, key=True)
             case None, None:
                 remedy = "Add `text: …`, or `recording: …` and `transcript: …`"
-                self._found.add(key_path, f"the stimulus {keys.id!r} has neither `text` nor `recording`", remedy)
+                self._findings.add(key_path, f"the stimulus {keys.id!r} has neither `text` nor `recording`", remedy)
                 return None
             case _:
                 problem = f"the stimulus {keys.id!r} has both `text` and `recording`"
                 remedy = "Remove one; the words of a recording are its `transcript`"
-                self._found.add((*key_path, "recording"), problem, remedy, key=True)
+                self._findings.add((*key_path, "recording"), problem, remedy, key=True)
                 return None
-        reference = read_reference(keys, key_path, self._text, self._found)
-        alternatives = (self._text(text, (*key_path, "alternatives", n)) for n, text in enumerate(keys.alternatives))
+        reference = read_reference(keys, key_path, self._fill, self._findings)
+        alternatives = (self._fill(text, (*key_path, "alternatives", n)) for n, text in enumerate(keys.alternatives))
         return Query(keys.id, utterance, reference, tuple(alternatives), self._voice(keys.voice, (*key_path, "voice")))
 
     def trials(self) -> tuple[TrialTemplate, ...]:
-        self._refuse_twins("trials", "trial")
-        trials = (self._trial(entry, ("trials", number)) for number, entry in enumerate(self._entries("trials")))
+        self._refuse_duplicate_ids("trials", "trial")
+        trials = (
+            self._trial_template(entry, ("trials", number)) for number, entry in enumerate(self._entries("trials"))
+        )
         return tuple(trial for trial in trials if trial)
 
-    def _trial(self, section: Plain, key_path: KeyPath) -> TrialTemplate | None:
+    def _trial_template(self, section: Plain, key_path: KeyPath) -> TrialTemplate | None:
         query = section.get("query") if isinstance(section, dict) else None
         if isinstance(section, dict):
-            check_wanted(section, key_path, self._found)
-            check_follow_up(section, self._queries, key_path, self._found)
+            check_required(section, key_path, self._findings)
+            check_follow_up(section, self._queries, key_path, self._findings)
         if isinstance(query, str) and query not in self._queries:
             remedy = nearest(query, self._queries, listed="Stimuli")
-            self._found.add((*key_path, "query"), f"no stimulus is called {query!r}", remedy)
+            self._findings.add((*key_path, "query"), f"no stimulus is called {query!r}", remedy)
         keys = try_validate(TrialKeys, section)
         if keys is None:
             return None
-        check_kind(keys, key_path, self._found)
-        check_rule(keys, self._section("defaults", DefaultsKeys), key_path, self._found)
+        check_kind(keys, key_path, self._findings)
+        check_rule(keys, self._section("defaults", DefaultsKeys), key_path, self._findings)
         paths: tuple[str, ...] = ()
         facts: tuple[RecordingFacts, ...] = ()
         if keys.recordings is not None:
-            paths, facts = recordings(keys.recordings, (*key_path, "recordings"), self._assets)
+            paths, facts = read_recordings(keys.recordings, (*key_path, "recordings"), self._assets)
         template = TrialTemplate(
-            id=keys.id or name_of(keys),
+            id=keys.id or default_name(keys),
             query=keys.query or "",
             kind=keys.kind,
             devices=tuple(keys.devices or ()),
             route=keys.route,
-            phrase=self._text(keys.phrase, (*key_path, "phrase")) if keys.phrase is not None else None,
+            phrase=self._fill(keys.phrase, (*key_path, "phrase")) if keys.phrase is not None else None,
             recordings=paths,
             recording_facts=facts,
             as_recorded=keys.level is not None,
-            lead_in_s=lead_in(keys, self._wake),
+            lead_in_s=lead_in_s(keys, self._wake),
             tail_s=keys.tail_s if keys.tail_s is not None else TrialTemplate("", "").tail_s,
-            ambient=ambient(keys, key_path, self._assets, self._found, self._voice, self._text),
+            ambient=ambient_spec(keys, key_path, self._assets, self._findings, self._voice, self._fill),
             repeat=keys.repeat,
             device=keys.device,
             wake=keys.wake,
@@ -376,46 +321,48 @@ class ScenarioReader:
             level_dbfs=keys.level_dbfs,
             gap_ms=keys.gap_ms,
             evidence=keys.evidence,
-            reprompt=_reprompt(keys.reprompt, self._default_reprompt) if keys.reprompt else None,
+            reprompt=_reprompt_rule(keys.reprompt, self._default_reprompt) if keys.reprompt else None,
             close_dialogue=self._close_dialogue(keys.close_dialogue, (*key_path, "close_dialogue")),
             query_class=keys.query_class,
             core_capability=keys.core_capability,
             note=keys.note,
-            effect=effect_check(keys, key_path, self._found, self._text),
-            memory=memory_spec(keys, key_path, self._found, self._text),
-            expects=read_expected(keys, key_path, self._found, self._text),
+            effect=effect_check(keys, key_path, self._findings, self._fill),
+            memory=memory_spec(keys, key_path, self._findings, self._fill),
+            expects=read_expected(keys, key_path, self._findings, self._fill),
             power_cycle=keys.power_cycle,
-            opening=self._read_opening(keys.opening, (*key_path, "opening")) if keys.opening else None,
+            opening=self._opening_spec(keys.opening, (*key_path, "opening")) if keys.opening else None,
         )
-        template = replace(template, ambient=spoken_by_default(template, self._default_voice))
+        template = replace(template, ambient=with_default_voice(template, self._default_voice))
         axes = self._read_mapping("matrix").get("axes")
         for axis in axes_of(template) & set(axes if isinstance(axes, dict) else ()):
-            own = "level_dbfs" if axis == "level_spl" else axis  # the matrix has the level in either unit
-            if own in keys.model_fields_set:
+            key = "level_dbfs" if axis == "level_spl" else axis  # the matrix has the level in either unit
+            if key in keys.model_fields_set:
                 remedy = f"Remove one of the two; the matrix sets {axis} for every trial"
-                self._found.add((*key_path, own), f"the trial sets {own}, which the matrix varies", remedy, key=True)
+                self._findings.add((*key_path, key), f"the trial sets {key}, which the matrix varies", remedy, key=True)
         return template
 
-    def _refuse_twins(self, section: str, noun: str) -> None:
-        first: dict[str, int] = {}
+    def _refuse_duplicate_ids(self, section: str, noun: str) -> None:
+        """Notes entries with the id of an earlier one. A trial without an id has the name of its query or kind."""
+        first_numbers: dict[str, int] = {}
         for number, entry in enumerate(self._entries(section)):
             name = entry.get("id", entry.get("query", entry.get("kind"))) if isinstance(entry, dict) else None
             if not isinstance(name, str):
                 continue
-            if name in first:
-                line = self._found.place((section, first[name])).line
+            if name in first_numbers:
+                line = self._findings.place((section, first_numbers[name])).line
                 remedy = f"Give it another id (the first is on line {line})"
-                self._found.add((section, number, "id"), f"a second {noun} is called {name!r}", remedy)
-            first.setdefault(name, number)
+                self._findings.add((section, number, "id"), f"a second {noun} is called {name!r}", remedy)
+            first_numbers.setdefault(name, number)
 
     def matrix(self) -> Matrix:
         keys = self._section("matrix", MatrixKeys) if "matrix" in self._content else None
         axes = self._read_mapping("matrix").get("axes")
         if keys is None or not isinstance(axes, dict):
             return Matrix()
-        return read_matrix(keys, tuple(axes), self._axis_value, self._found)
+        return read_matrix(keys, tuple(axes), self._axis_value, self._findings)
 
     def _axis_value(self, axis: str, entry: object, key_path: KeyPath) -> LabelledValue | None:
+        """The value of an axis and its label; None after a noted problem. entry: a validated value, or keys of one."""
         value: AxisValue
         match entry:
             case str() if axis == "voice":
@@ -432,9 +379,9 @@ class ScenarioReader:
             case VoiceKeys():
                 value = self._voice_spec(entry, key_path)
             case NoiseKeys():
-                value = self._noise(entry, key_path)
+                value = self._noise_spec(entry, key_path)
             case OpeningKeys():
-                value = self._read_opening(entry, key_path)
+                value = self._opening_spec(entry, key_path)
             case dict():
                 value = tuple(sorted(entry.items()))
             case str() | int() | float() | None:
@@ -444,6 +391,7 @@ class ScenarioReader:
         return value, label(value)
 
     def _voice(self, entry: str | VoiceKeys | None, key_path: KeyPath) -> VoiceSpec | None:
+        """The voice that is written or named; None without one, or after a noted problem."""
         match entry:
             case None:
                 return None
@@ -451,36 +399,36 @@ class ScenarioReader:
                 return self._voice_spec(entry, key_path)
         if entry not in self._voice_names:
             remedy = nearest(entry, self._voice_names, listed="Voices")
-            self._found.add(key_path, f"no voice is called {entry!r}", remedy)
+            self._findings.add(key_path, f"no voice is called {entry!r}", remedy)
         return self._voices.get(entry)
 
     def _voice_spec(self, keys: VoiceKeys, key_path: KeyPath) -> VoiceSpec:
         if keys.talker is not None:
             if not TALKER_NAME.fullmatch(keys.talker):
                 problem = f"{keys.talker!r} is not a talker's name"
-                self._found.add((*key_path, "talker"), problem, "Use lowercase letters, digits, - and _")
+                self._findings.add((*key_path, "talker"), problem, "Use lowercase letters, digits, - and _")
             for key in sorted({"engine", "name", "rate_wpm", "pitch"} & keys.model_fields_set):
-                self._found.add((*key_path, key), f"a talker has no {key}", f"Remove {key}, or talker", key=True)
+                self._findings.add((*key_path, key), f"a talker has no {key}", f"Remove {key}, or talker", key=True)
             return VoiceSpec(TALKER, keys.talker, language=keys.language)
         engines = plugins.names(plugins.Group.VOICES)
         if keys.engine not in engines:
             remedy = nearest(keys.engine, engines, listed="Installed")
-            self._found.add((*key_path, "engine"), f"no voice engine is called {keys.engine!r}", remedy)
+            self._findings.add((*key_path, "engine"), f"no voice engine is called {keys.engine!r}", remedy)
         return VoiceSpec(keys.engine, keys.name, keys.rate_wpm, keys.pitch, keys.language)
 
-    def _noise(self, keys: NoiseKeys, key_path: KeyPath) -> NoiseSpec:
+    def _noise_spec(self, keys: NoiseKeys, key_path: KeyPath) -> NoiseSpec:
         if (keys.recording is None) == (keys.kind is NoiseKind.RECORDING):
             remedy = "Write {kind: recording, recording: file.wav, snr_db: …}, or {kind: pink, snr_db: …}"
             problem = "`kind: recording` requires the key `recording`, and other kinds do not allow it"
-            self._found.add(key_path, problem, remedy)
+            self._findings.add(key_path, problem, remedy)
         levels = [name for name in ("snr_db", "level_dbfs", "level_spl") if getattr(keys, name) is not None]
         if len(levels) != 1:
             problem = f"the noise has {' and '.join(levels) or 'no level'}"
-            self._found.add(key_path, problem, "Write one of `snr_db: 10`, `level_dbfs: -36` and `level_spl: 55`")
+            self._findings.add(key_path, problem, "Write one of `snr_db: 10`, `level_dbfs: -36` and `level_spl: 55`")
         if keys.level_spl is not None and "weighting" in keys.model_fields_set:
             problem = "`weighting` does not apply to level_spl, which has the weighting of the calibration"
-            self._found.add((*key_path, "weighting"), problem, "Remove weighting", key=True)
-        path = self._assets.sound(keys.recording, (*key_path, "recording")) if keys.recording else ""
+            self._findings.add((*key_path, "weighting"), problem, "Remove weighting", key=True)
+        path = self._assets.sound_path(keys.recording, (*key_path, "recording")) if keys.recording else ""
         places = tuple(dict.fromkeys(keys.positions))
         return NoiseSpec(
             kind=keys.kind,
@@ -493,13 +441,13 @@ class ScenarioReader:
             positions=places,
         )
 
-    def _read_opening(self, keys: OpeningKeys, key_path: KeyPath) -> Opening:
-        opening_words = self._text(keys.say, (*key_path, "say")) if keys.say is not None else ""
-        closing = self._text(keys.then, (*key_path, "then")) if keys.then is not None else ""
+    def _opening_spec(self, keys: OpeningKeys, key_path: KeyPath) -> Opening:
+        opening_words = self._fill(keys.say, (*key_path, "say")) if keys.say is not None else ""
+        closing = self._fill(keys.then, (*key_path, "then")) if keys.then is not None else ""
         defaults = self._section("defaults", DefaultsKeys) or DefaultsKeys()
         if keys.level_dbfs is not None and keys.level_spl is not None:
             problem = "the opening has both `level_dbfs` and `level_spl`"
-            self._found.add((*key_path, "level_spl"), problem, "Remove one of the two", key=True)
+            self._findings.add((*key_path, "level_spl"), problem, "Remove one of the two", key=True)
         level_dbfs = defaults.level_dbfs if keys.level_dbfs is None else keys.level_dbfs
         level_spl = defaults.level_spl if keys.level_spl is None and keys.level_dbfs is None else keys.level_spl
         return Opening(
@@ -515,45 +463,29 @@ class ScenarioReader:
     def _opening_voice(self, entry: str | VoiceKeys | None, key_path: KeyPath) -> VoiceSpec | None:
         voice = self._voice(entry, key_path)
         if voice is not None and voice.is_person:
-            self._found.add(key_path, "a talker cannot say an opening, which is played", "Use a synthetic voice")
+            self._findings.add(key_path, "a talker cannot say an opening, which is played", "Use a synthetic voice")
         return voice
 
     def _is_room(self, name: str, key_path: KeyPath) -> bool:
+        """Whether there is a room of that name; notes an unknown one."""
         if name not in self._rooms:
-            self._found.add(key_path, f"no room is called {name!r}", nearest(name, self._rooms, listed="Rooms"))
+            self._findings.add(key_path, f"no room is called {name!r}", nearest(name, self._rooms, listed="Rooms"))
         return name in self._rooms
 
-    def _room(self, name: str, keys: RoomKeys | None, key_path: KeyPath) -> RoomSpec:
+    def _room_spec(self, name: str, keys: RoomKeys | None, key_path: KeyPath) -> RoomSpec:
         """The room; an empty one if there was a problem, which is noted."""
         if keys is None:
             return RoomSpec(name)
-        in_box = {"size_m", "rt60_s", "device_m"}
-        of_box = {key for key in RoomKeys.model_fields if key not in ("impulse_responses", "level_at")}
         if keys.impulse_responses is not None:
-            for key in sorted(of_box & keys.model_fields_set):
+            for key in sorted(keys.model_fields_set - {"impulse_responses", "level_at"}):
                 problem = f"{key} does not apply to a room of recorded impulse responses"
-                self._found.add((*key_path, key), problem, f"Remove {key}, or impulse_responses", key=True)
-            recorded = tuple(
-                ImpulseResponse(
-                    self._assets.sound(response.recording, (*key_path, "impulse_responses", number, "recording")),
-                    response.distance_m,
-                    response.angle_deg,
-                )
-                for number, response in enumerate(keys.impulse_responses)
-            )
-            for number, response in enumerate(recorded):
-                if any(
-                    (response.distance_m, response.angle_deg) == (earlier.distance_m, earlier.angle_deg)
-                    for earlier in recorded[:number]
-                ):
-                    response_path = (*key_path, "impulse_responses", number)
-                    problem = "there is a second impulse response for this place"
-                    self._found.add(response_path, problem, "Correct distance_m or angle_deg")
-            return RoomSpec(name, None, recorded, keys.level_at or LevelAt.DEVICE)
+                self._findings.add((*key_path, key), problem, f"Remove {key}, or impulse_responses", key=True)
+            responses = self._impulse_responses(keys.impulse_responses, (*key_path, "impulse_responses"))
+            return RoomSpec(name, None, responses, keys.level_at or LevelAt.DEVICE)
         if keys.size_m is None or keys.rt60_s is None or keys.device_m is None:
-            missing = ", ".join(sorted(in_box - keys.model_fields_set))
+            missing = ", ".join(sorted({"size_m", "rt60_s", "device_m"} - keys.model_fields_set))
             remedy = "Write {size_m: [5, 4, 2.6], rt60_s: 0.4, device_m: [1, 2, 1]}, or impulse_responses"
-            self._found.add(key_path, f"the room {name!r} has no {missing}", remedy, key=True)
+            self._findings.add(key_path, f"the room {name!r} has no {missing}", remedy, key=True)
             return RoomSpec(name)
         (x, y, z), (device_left, front, height) = keys.size_m, keys.device_m
         box = ShoeBox(
@@ -567,32 +499,43 @@ class ScenarioReader:
         )
         return RoomSpec(name, box, (), keys.level_at or LevelAt.TALKER)
 
+    def _impulse_responses(self, entries: list[ImpulseResponseKeys], key_path: KeyPath) -> tuple[ImpulseResponse, ...]:
+        responses: list[ImpulseResponse] = []
+        for number, keys in enumerate(entries):
+            path = self._assets.sound_path(keys.recording, (*key_path, number, "recording"))
+            if any((keys.distance_m, keys.angle_deg) == (other.distance_m, other.angle_deg) for other in responses):
+                problem = "there is a second impulse response for this place"
+                self._findings.add((*key_path, number), problem, "Correct distance_m or angle_deg")
+            responses.append(ImpulseResponse(path, keys.distance_m, keys.angle_deg))
+        return tuple(responses)
+
     def _close_dialogue(self, keys: CloseDialogueKeys | None, key_path: KeyPath) -> CloseDialogue | None:
         if keys is None:
             return None
         if (keys.say is None) == (keys.wait_s is None):
             problem = "`close_dialogue` needs exactly one of `say` and `wait_s`"
-            self._found.add(key_path, problem, "Write {say: cancel} or {wait_s: 8}", key=True)
+            self._findings.add(key_path, problem, "Write {say: cancel} or {wait_s: 8}", key=True)
             return None
         if keys.say is not None:
-            return CloseDialogue(say=self._text(keys.say, (*key_path, "say")))
+            return CloseDialogue(say=self._fill(keys.say, (*key_path, "say")))
         return CloseDialogue(wait_s=keys.wait_s if keys.wait_s is not None else CloseDialogue().wait_s)
 
-    def _text(self, text: str, key_path: KeyPath) -> str:
-        return substitute(text, self._variables, self._found, key_path)
+    def _fill(self, text: str, key_path: KeyPath) -> str:
+        return substitute(text, self._variables, self._findings, key_path)
 
 
-def _section_or(model: type[KeysT], content: Plain, key: str) -> KeysT:
+def _section_or_defaults(model: type[KeysT], content: Plain, key: str) -> KeysT:
     """A section as its model; the defaults if it is missing or wrong (which was noted)."""
     section = content.get(key, {}) if isinstance(content, dict) else {}
     return try_validate(model, section) or model()
 
 
 def _written_keys(keys: Keys) -> dict[str, object]:
+    """The keys that the file sets, without defaults."""
     return {name: getattr(keys, name) for name in keys.model_fields_set}
 
 
-def _reprompt(keys: RepromptKeys, base: RepromptRule) -> RepromptRule:
+def _reprompt_rule(keys: RepromptKeys, base: RepromptRule) -> RepromptRule:
     return replace(base, **_written_keys(keys))  # type: ignore[arg-type]
 
 

@@ -16,14 +16,14 @@ _OPUS = re.compile(r"opus ([1-9]\d{0,2})")
 _CODEC_REMEDY = f"Write opus with its kbit/s (opus 6 to opus 256), {', '.join(TELEPHONY)}, or null"
 
 
-def _codec(text: str) -> str:
+def _check_codec(text: str) -> str:
     opus = _OPUS.fullmatch(text)
     if text not in TELEPHONY and not (opus and 6 <= int(opus[1]) <= 256):
         raise validation_error(f"no codec is called {text!r}", _CODEC_REMEDY)
     return text
 
 
-def _band(edges: list[float]) -> list[float]:
+def _check_band(edges: list[float]) -> list[float]:
     low_hz, high_hz = edges
     if low_hz >= high_hz:
         raise validation_error(
@@ -35,10 +35,10 @@ def _band(edges: list[float]) -> list[float]:
 Speed = Annotated[float, Field(ge=0.5, le=2)]
 GainDb = Annotated[float, Field(ge=-80, le=60)]
 BandHz = Annotated[
-    list[Annotated[float, Field(ge=0, le=96_000)]], Field(min_length=2, max_length=2), AfterValidator(_band)
+    list[Annotated[float, Field(ge=0, le=96_000)]], Field(min_length=2, max_length=2), AfterValidator(_check_band)
 ]
 ClippingDb = Annotated[float, Field(gt=0, le=60)]
-Codec = Annotated[str, AfterValidator(_codec)]
+Codec = Annotated[str, AfterValidator(_check_codec)]
 
 
 class ChannelAxesKeys(Keys):

@@ -32,6 +32,7 @@ def listening_devices(trial: TrialTemplate, bench: Bench) -> list[Device]:
 
 
 def addressed_devices(trial: TrialTemplate, bench: Bench) -> list[Device]:
+    """The devices for which a template's sound is played."""
     return [asked_device(trial, bench)] if trial.kind.asks else listening_devices(trial, bench)
 
 
@@ -55,7 +56,7 @@ def cells_of(scenario: Scenario, trial: TrialTemplate) -> Iterator[dict[AxisName
         yield {name: axes[name].values[axes[name].labels.index(text)] for name, text in cell}
 
 
-def talker(scenario: Scenario, trial: TrialTemplate, axis: Mapping[AxisName, AxisValue]) -> str:
+def talker_of(scenario: Scenario, trial: TrialTemplate, axis: Mapping[AxisName, AxisValue]) -> str:
     """Who says the trial at the bench in a cell of the matrix; "" if it is played."""
     if trial.ambient is not None or (trial.recordings and trial.kind is not TrialKind.COMMAND):
         return ""
@@ -67,4 +68,4 @@ def talker(scenario: Scenario, trial: TrialTemplate, axis: Mapping[AxisName, Axi
 def played_cells(scenario: Scenario) -> Iterator[Mapping[AxisName, AxisValue]]:
     """The cells of the matrix in which something is played."""
     for trial in scenario.trials:
-        yield from (axis for axis in cells_of(scenario, trial) if not talker(scenario, trial, axis))
+        yield from (axis for axis in cells_of(scenario, trial) if not talker_of(scenario, trial, axis))

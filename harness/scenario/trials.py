@@ -33,20 +33,20 @@ from harness.scenario.assets import Assets
 from harness.scenario.keys import DefaultsKeys, EffectKeys, ExpectsKeys, SourceKeys, SpreadKeys, TrialKeys, VoiceKeys
 from harness.scenario.policies import ProcedureKeys, SequentialKeys, StoppingKeys
 
-_ASKING = ("query", "gap_ms", "close_dialogue", "evidence", "wake")
-_HEARING = ("devices", "route")
-_CALLING = ("phrase", "recordings", "level", "lead_in_s", "tail_s")
-_SOAKING = ("hours", "segment_s", "sources", "probe")
-_REMEMBERING = ("follow_up", "waits_s", "shows", "forgets")
-_FOREIGN: Mapping[TrialKind, tuple[str, ...]] = {
-    TrialKind.QUERY: (*_HEARING, *_CALLING, *_SOAKING, *_REMEMBERING, "expects"),
-    TrialKind.WAKE: (*_ASKING, *_SOAKING, *_REMEMBERING, "expects"),
-    TrialKind.COMMAND: ("close_dialogue", "evidence", "wake", *_SOAKING, *_REMEMBERING, "expects"),
-    TrialKind.AMBIENT: (*_ASKING, *_CALLING, "opening", *_REMEMBERING, "voice", "expects"),
-    TrialKind.MEMORY: (*_HEARING, *_CALLING, "opening", *_SOAKING, "close_dialogue", "expects"),
-    TrialKind.UNDERSTAND: ("devices", *_CALLING, *_SOAKING, *_REMEMBERING),
+_QUERY_KEYS = ("query", "gap_ms", "close_dialogue", "evidence", "wake")
+_DEVICE_KEYS = ("devices", "route")
+_PHRASE_KEYS = ("phrase", "recordings", "level", "lead_in_s", "tail_s")
+_AMBIENT_KEYS = ("hours", "segment_s", "sources", "probe")
+_MEMORY_KEYS = ("follow_up", "waits_s", "shows", "forgets")
+_FORBIDDEN_KEYS: Mapping[TrialKind, tuple[str, ...]] = {
+    TrialKind.QUERY: (*_DEVICE_KEYS, *_PHRASE_KEYS, *_AMBIENT_KEYS, *_MEMORY_KEYS, "expects"),
+    TrialKind.WAKE: (*_QUERY_KEYS, *_AMBIENT_KEYS, *_MEMORY_KEYS, "expects"),
+    TrialKind.COMMAND: ("close_dialogue", "evidence", "wake", *_AMBIENT_KEYS, *_MEMORY_KEYS, "expects"),
+    TrialKind.AMBIENT: (*_QUERY_KEYS, *_PHRASE_KEYS, "opening", *_MEMORY_KEYS, "voice", "expects"),
+    TrialKind.MEMORY: (*_DEVICE_KEYS, *_PHRASE_KEYS, "opening", *_AMBIENT_KEYS, "close_dialogue", "expects"),
+    TrialKind.UNDERSTAND: ("devices", *_PHRASE_KEYS, *_AMBIENT_KEYS, *_MEMORY_KEYS),
 }
-_WANTED: Mapping[TrialKind, tuple[str, ...]] = {
+_REQUIRED_KEYS: Mapping[TrialKind, tuple[str, ...]] = {
     TrialKind.QUERY: ("query",),
     TrialKind.WAKE: (),
     TrialKind.COMMAND: ("query",),
@@ -65,14 +65,16 @@ _EXAMPLES = {
 }
 
 VoiceOf = Callable[[str | VoiceKeys | None, KeyPath], VoiceSpec | None]
+"""Takes a voice as written and its path. Returns the voice; None without one, or after a noted problem."""
 TextOf = Callable[[str, KeyPath], str]
+"""Takes a text as written and its path. Returns it with its variables replaced."""
 
 
 def check_kind(keys: TrialKeys, key_path: KeyPath, findings: Findings) -> None:
     """Notes keys of other kinds of trials, and keys that exclude each other."""
-    for key in _FOREIGN[keys.kind]:
+    for key in _FORBIDDEN_KEYS[keys.kind]:
         if key in keys.model_fields_set:
-            kinds = [kind.value for kind in _FOREIGN if key not in _FOREIGN[kind]]
+            kinds = [kind.value for kind in _FORBIDDEN_KEYS if key not in _FORBIDDEN_KEYS[kind]]
             problem = f"the key {key!r} does not apply to trials of kind {keys.kind.value}"
             findings.add((*key_path, key), problem, f"Remove it; it applies to kind {' or '.join(kinds)}", key=True)
     if "device" in keys.model_fields_set and "devices" in keys.model_fields_set:
@@ -100,51 +102,56 @@ def _refuse_no_recordings(names: str | list[str] | None, key_path: KeyPath, find
         findings.add((*key_path, "recordings"), problem, remedy)
 
 
-def check_wanted(section: Mapping[str, object], key_path: KeyPath, findings: Findings) -> None:
+def check_required(section: Mapping[str, object], key_path: KeyPath, findings: Findings) -> None:
     """Notes missing keys that a trial of this kind requires."""
     kind = section.get("kind", TrialKind.QUERY.value)
-    for key in _WANTED[TrialKind(str(kind))] if kind in tuple(_WANTED) else ():
+    if kind not in tuple(_REQUIRED_KEYS):
+        return
+    for key in _REQUIRED_KEYS[TrialKind(str(kind))]:
         if key not in section:
             findings.add(key_path, f"the key {key!r} is missing", f"Add `{key}: {_EXAMPLES[key]}` here")
 
 
-def name_of(keys: TrialKeys) -> str:
+def default_name(keys: TrialKeys) -> str:
     """The name of a trial without an id: that of its query, else its kind."""
     return keys.query or keys.kind.value
 
 
-def sounds(names: str | list[str], key_path: KeyPath, assets: Assets) -> tuple[tuple[str, float], ...]:
+def read_sounds(names: str | list[str], key_path: KeyPath, assets: Assets) -> tuple[tuple[str, float], ...]:
     """Absolute paths and durations (s) of the named files, each once, in a fixed order."""
     durations: dict[str, float] = {}
     for name, entry_path in _name_paths(names, key_path):
-        durations.update(assets.sounds(name, entry_path))
+        durations.update(assets.sound_durations(name, entry_path))
     return tuple(durations.items())
 
 
-def recordings(
+def read_recordings(
     names: str | list[str], key_path: KeyPath, assets: Assets
 ) -> tuple[tuple[str, ...], tuple[RecordingFacts, ...]]:
     """Absolute paths of the recordings of a phrase, each once, in a fixed order, and the facts about each."""
     facts_by_path: dict[str, RecordingFacts] = {}
     for name, entry_path in _name_paths(names, key_path):
-        facts_by_path.update(assets.recordings(name, entry_path))
+        facts_by_path.update(assets.recording_facts(name, entry_path))
     facts = tuple(facts_by_path.values())
     return tuple(facts_by_path), facts if any(fact != RecordingFacts() for fact in facts) else ()
 
 
 def _name_paths(names: str | list[str], key_path: KeyPath) -> list[tuple[str, KeyPath]]:
-    return [(names, key_path)] if isinstance(names, str) else [(name, (*key_path, n)) for n, name in enumerate(names)]
+    """(Name, its path in the YAML file) of a single name or a list of them."""
+    if isinstance(names, str):
+        return [(names, key_path)]
+    return [(name, (*key_path, number)) for number, name in enumerate(names)]
 
 
-def ambient(
+def ambient_spec(
     keys: TrialKeys, key_path: KeyPath, assets: Assets, findings: Findings, voice_of: VoiceOf, text_of: TextOf
 ) -> AmbientSpec | None:
-    """The sound of an ambient trial; None if keys are missing, which `check_wanted` notes."""
+    """The sound of an ambient trial; None if keys are missing, which `check_required` notes."""
     if keys.hours is None or keys.sources is None:
         return None
     sources: list[AmbientSource] = []
     for number, source_keys in enumerate(keys.sources):
-        source = _source(
+        source = _ambient_source(
             source_keys,
             number=number,
             key_path=(*key_path, "sources", number),
@@ -160,7 +167,7 @@ def ambient(
             findings.add((*key_path, "sources", number), f"two sources are called {source.id!r}", remedy)
         sources.append(source)
     segment_s = keys.segment_s if keys.segment_s is not None else AmbientSpec(1.0, ()).segment_s
-    probe = _probe(
+    probe = _probe_spec(
         keys,
         segment_s=segment_s,
         key_path=key_path,
@@ -172,7 +179,7 @@ def ambient(
     return AmbientSpec(keys.hours, tuple(sources), segment_s, probe) if sources else None
 
 
-def _probe(
+def _probe_spec(
     keys: TrialKeys,
     segment_s: float,
     key_path: KeyPath,
@@ -192,11 +199,13 @@ def _probe(
     voice = voice_of(probe.voice, (*key_path, "probe", "voice"))
     if probe.recording is not None and probe.voice is not None:
         findings.add((*key_path, "probe", "voice"), "a recording cannot have a voice", "Remove `voice`", key=True)
-    recording = assets.sound(probe.recording, (*key_path, "probe", "recording")) if probe.recording is not None else ""
+    recording = (
+        assets.sound_path(probe.recording, (*key_path, "probe", "recording")) if probe.recording is not None else ""
+    )
     return ProbeSpec(probe.every_s, phrase, voice, probe.level_dbfs, probe.tail_s, recording)
 
 
-def _source(
+def _ambient_source(
     keys: SourceKeys,
     number: int,
     key_path: KeyPath,
@@ -216,7 +225,7 @@ def _source(
     if keys.noise is not None:
         return AmbientSource(keys.id or keys.noise, noise=NoiseKind(keys.noise), share=keys.share)
     if keys.recordings is not None:
-        files = sounds(keys.recordings, (*key_path, "recordings"), assets)
+        files = read_sounds(keys.recordings, (*key_path, "recordings"), assets)
         return AmbientSource(
             keys.id or (f"recordings{number + 1}" if number else "recordings"),
             recordings=tuple(path for path, _ in files),
@@ -229,28 +238,18 @@ def _source(
     return AmbientSource(name, texts=texts, voices=tuple(voice for voice in voices if voice), share=keys.share)
 
 
-def spoken_by_default(template: TrialTemplate, voice: VoiceSpec) -> AmbientSpec | None:
+def with_default_voice(template: TrialTemplate, voice: VoiceSpec) -> AmbientSpec | None:
     """The ambient sound, with the default voice for texts without voices."""
     if template.ambient is None:
         return None
-    sources = tuple(
-        AmbientSource(
-            id=source.id,
-            recordings=source.recordings,
-            noise=source.noise,
-            texts=source.texts,
-            voices=(voice,),
-            share=source.share,
-            durations_s=source.durations_s,
-        )
-        if source.texts and not source.voices
-        else source
+    sources = [
+        replace(source, voices=(voice,)) if source.texts and not source.voices else source
         for source in template.ambient.sources
-    )
-    return replace(template.ambient, sources=sources)
+    ]
+    return replace(template.ambient, sources=tuple(sources))
 
 
-def lead_in(keys: TrialKeys, settings: WakeSettings) -> float:
+def lead_in_s(keys: TrialKeys, settings: WakeSettings) -> float:
     """The time before the stimulus in seconds: as written, else the refractory time.
 
     With the latter, no earlier wake event can hide the one in the stimulus.
@@ -261,13 +260,13 @@ def lead_in(keys: TrialKeys, settings: WakeSettings) -> float:
 def read_stopping(keys: StoppingKeys, findings: Findings) -> Stopping:
     """The sequential tests; notes those that cannot decide anything."""
     return Stopping(
-        _sequential(keys.false_accepts, "false_accepts", None, findings),
-        _sequential(keys.false_rejects, "false_rejects", 1.0, findings),
+        _sequential_test(keys.false_accepts, "false_accepts", None, findings),
+        _sequential_test(keys.false_rejects, "false_rejects", 1.0, findings),
         keys.on_undecided,
     )
 
 
-def procedure(keys: ProcedureKeys | None, findings: Findings) -> Procedure | None:
+def read_procedure(keys: ProcedureKeys | None, findings: Findings) -> Procedure | None:
     """The procedure; notes an edition whose clauses are not known."""
     if keys is None:
         return None
@@ -278,15 +277,15 @@ def procedure(keys: ProcedureKeys | None, findings: Findings) -> Procedure | Non
     return Procedure(keys.name, keys.edition)
 
 
-def _sequential(
-    keys: SequentialKeys | None, name: str, highest: float | None, findings: Findings
+def _sequential_test(
+    keys: SequentialKeys | None, name: str, limit: float | None, findings: Findings
 ) -> SequentialTest | None:
     if keys is None:
         return None
     key_path = ("stopping", name)
     if not 0 < keys.good < keys.bad:
         findings.add(key_path, "good must be more than 0 and less than bad", "Write {good: 0.1, bad: 0.5}")
-    elif highest is not None and keys.bad >= highest:
+    elif limit is not None and keys.bad >= limit:
         findings.add((*key_path, "bad"), f"{exact(keys.bad)} is not a share", "Write a share below 1, such as 0.1")
     return SequentialTest(keys.good, keys.bad, keys.alpha, keys.beta)
 
@@ -356,7 +355,7 @@ def read_expected(keys: TrialKeys, key_path: KeyPath, findings: Findings, text_o
             if name in intents:
                 findings.add(entry_path, f"the intent {name!r} is listed twice", "Remove one; intents are a set")
             intents.append(name)
-    return ExpectedFrame(tuple(sorted(set(intents))), _slots(expected, (*key_path, "slots"), text_of))
+    return ExpectedFrame(tuple(sorted(set(intents))), _expected_slots(expected, (*key_path, "slots"), text_of))
 
 
 def check_rule(keys: TrialKeys, defaults: DefaultsKeys | None, key_path: KeyPath, findings: Findings) -> None:
@@ -380,21 +379,21 @@ def check_rule(keys: TrialKeys, defaults: DefaultsKeys | None, key_path: KeyPath
         findings.add(place, problem, remedy, key=True)
 
 
-def _slots(expected: ExpectsKeys, key_path: KeyPath, text_of: TextOf) -> tuple[Slot, ...] | None:
+def _expected_slots(expected: ExpectsKeys, key_path: KeyPath, text_of: TextOf) -> tuple[Slot, ...] | None:
     match expected.slots:
         case None:
             return None
         case dict() as by_concept:
             pairs = [(concept, value, (*key_path, concept)) for concept, value in by_concept.items()]
-        case several:
-            pairs = [(slot.concept, slot.value, (*key_path, number, "value")) for number, slot in enumerate(several)]
+        case slots:
+            pairs = [(slot.concept, slot.value, (*key_path, number, "value")) for number, slot in enumerate(slots)]
     return tuple(
         Slot(concept, None if value is None else text_of(value, value_path)) for concept, value, value_path in pairs
     )
 
 
-LAG_S = 0.3
-"""The longest delay, in seconds, of the report that speech has ended. DETECTION_LAG_S of a session has this value."""
+MAX_DETECTION_LAG_S = 0.3
+"""The longest delay of the report that speech has ended, s. DETECTION_LAG_S of a session has this value."""
 
 
 def check_follow_up(
@@ -413,11 +412,13 @@ def check_follow_up(
 
 
 def memory_spec(keys: TrialKeys, key_path: KeyPath, findings: Findings, text_of: TextOf) -> MemorySpec | None:
-    """The follow-up of a memory trial; None if keys are missing, which `check_wanted` notes."""
+    """The follow-up of a memory trial; None if keys are missing, which `check_required` notes."""
     if keys.follow_up is None or keys.waits_s is None or keys.shows is None:
         return None
-    waits_s = _spread(keys.waits_s, key_path, findings) if isinstance(keys.waits_s, SpreadKeys) else tuple(keys.waits_s)
-    if not isinstance(keys.waits_s, SpreadKeys):
+    if isinstance(keys.waits_s, SpreadKeys):
+        waits_s = _geometric_waits(keys.waits_s, key_path, findings)
+    else:
+        waits_s = tuple(keys.waits_s)
         if len(waits_s) == 1:
             remedy = "Write one after which the device still remembers, and one after which it does not"
             findings.add((*key_path, "waits_s"), "a single wait cannot show how long the device remembers", remedy)
@@ -436,7 +437,7 @@ def memory_spec(keys: TrialKeys, key_path: KeyPath, findings: Findings, text_of:
     return MemorySpec(keys.follow_up, waits_s, shows, forgets)
 
 
-def _spread(keys: SpreadKeys, key_path: KeyPath, findings: Findings) -> tuple[float, ...]:
+def _geometric_waits(keys: SpreadKeys, key_path: KeyPath, findings: Findings) -> tuple[float, ...]:
     """Waits in seconds in equal ratios, rounded to 0.1 s. The harness cannot keep a wait more exactly than that."""
     if not keys.from_s < keys.to:
         problem = f"the waits go from {exact(keys.from_s)} s to {exact(keys.to)} s"
@@ -469,7 +470,7 @@ def wait_notes(scenario: Scenario) -> Iterator[str]:
         if trial.memory is None:
             continue
         rule = trial.reprompt or scenario.defaults.reprompt
-        shortest_s = rule.end_silence_ms / 1000 + LAG_S
+        shortest_s = rule.end_silence_ms / 1000 + MAX_DETECTION_LAG_S
         short = ", ".join(exact(wait_s) for wait_s in sorted(trial.memory.waits_s) if wait_s < shortest_s)
         if short:
             yield (

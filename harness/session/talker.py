@@ -113,11 +113,11 @@ class TalkerFolder:
     """
 
     def __init__(self, folder: Path, talker: str, extra: Mapping[str, str]) -> None:
-        from harness.scenario.assets import TALKER_NAME, demand_columns, read_list  # here: an engine reads no lists
+        from harness.scenario.assets import TALKER_NAME, check_columns, read_list  # here: an engine reads no lists
 
         if not TALKER_NAME.fullmatch(talker):
             raise InputError(f"{talker!r} is not a talker's name", remedy="Use lowercase letters, digits, - and _")
-        demand_columns([*COLUMNS, *extra], Place("--column"))
+        check_columns([*COLUMNS, *extra], Place("--column"))
         self._folder, self._talker = folder, talker
         self._extra_columns = {name: value.strip() for name, value in extra.items()}  # as a list is read
         self._rows: list[dict[str, str]] = []

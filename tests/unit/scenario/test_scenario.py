@@ -18,7 +18,8 @@ from harness.model.stimulus import ImpulseResponse, NoiseKind, NoiseSpec, Record
 from harness.scenario.assets import length_notes
 from harness.scenario.bench import load_bench
 from harness.scenario.matrix import cells
-from harness.scenario.scenario import expand, load_scenario, planned_trials, substitute
+from harness.scenario.scenario import load_scenario, planned_trials
+from harness.scenario.variables import expand, substitute
 from harness.session.plan import plan
 
 WHOLE = """\

@@ -1,0 +1,74 @@
+"""The options of a bench's drivers, checked against the installed drivers."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from harness.base import plugins
+from harness.base.findings import Findings, KeyPath
+from harness.base.strict_yaml import Plain
+from harness.model.errors import InputError, PluginError, nearest
+
+_PLUGIN_OPTIONS = {
+    "speech_detector": plugins.Group.SPEECH_DETECTORS,
+    "recogniser": plugins.Group.RECOGNISERS,
+    "wake_engine": plugins.Group.WAKE_ENGINES,
+    "voice_engine": plugins.Group.VOICES,
+}
+"""Options that name a plug-in, wherever they occur."""
+
+_STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+
+def options_adapter(options: type) -> TypeAdapter[Any]:
+    """The adapter that validates options strictly; lists become tuples and words become enum members as fields require.
+
+    A subclass carries the strictness, because a driver's dataclass does not depend on how it is read.
+    """
+    return TypeAdapter(type(options.__name__, (options,), {"__slots__": (), "__pydantic_config__": _STRICT}))
+
+
+def installed_driver(name: str, findings: Findings, key_path: KeyPath) -> type | None:
+    """The driver class of that name. None if there is none or it cannot be loaded, which is noted."""
+    try:
+        driver = plugins.load(plugins.Group.DRIVERS, name)
+    except (PluginError, AttributeError) as error:
+        if isinstance(error, PluginError):
+            findings.add(key_path, error.what, error.remedy)
+        else:
+            findings.add(key_path, str(error), "Install it again")
+        return None
+    return driver if isinstance(driver, type) else None
+
+
+def check_options(driver: type, values: dict[str, Plain], findings: Findings, key_path: KeyPath) -> object | None:
+    """The options as an instance of `driver.Options`, or None when something is wrong, which is noted."""
+    kind: type = driver.Options  # type: ignore[attr-defined]
+    option_names = [field.name for field in dataclasses.fields(kind) if field.init]
+    problem_count = len(findings.problems)
+    try:
+        valid = options_adapter(kind).validate_json(json.dumps(values))
+    except ValidationError as error:
+        for detail in error.errors(include_url=False):
+            findings.note(detail, key_path, option_names)
+        return None
+    except InputError as error:  # Options itself may reject a value, with its own remedy
+        findings.add(
+            key_path,
+            error.what,
+            error.remedy or "Change it; docs/reference/keys-bench.md lists the options of each driver",
+        )
+        return None
+    for name, group in _PLUGIN_OPTIONS.items():
+        plugin = values.get(name)
+        if isinstance(plugin, str) and plugin not in plugins.names(group):
+            remedy = nearest(plugin, plugins.names(group), listed="Installed")
+            findings.add((*key_path, name), f"no {name.replace('_', ' ')} is called {plugin!r}", remedy)
+    if len(findings.problems) > problem_count:
+        return None
+    options: object = kind(**{name: getattr(valid, name) for name in option_names})
+    return options
