@@ -19,7 +19,7 @@ from pathlib import Path
 
 from sizes import sized
 
-from harness.annotation.uncertainty import Guess, estimated_error, guesses
+from harness.annotation.uncertainty import Guess, estimated_error, guess_labels
 from harness.model.annotation import Label, LabelSet
 from harness.model.understanding import Utterance
 from harness.understanding.files.corpus_file import read_corpus
@@ -114,7 +114,7 @@ def _fits(
     labelled, rest = utterances[: options.batch], utterances[options.batch :]
     while True:
         learned = [(utterance, utterance.intents or ()) for utterance in labelled]
-        guess_by_id = guesses(learned, rest, label_set, options.seed)
+        guess_by_id = guess_labels(learned, rest, label_set, options.seed)
         yield len(labelled), guess_by_id, rest
         if not rest:
             return

@@ -84,16 +84,16 @@ class SetAgreement:
 def masi_distance(first: frozenset[str], second: frozenset[str]) -> float:
     """The MASI distance of two sets: 0 for equal sets, 1 for disjoint sets.
 
-    1 − Jaccard × M. M is 1 for equal sets, 2/3 for a subset, 1/3 for other overlaps, and 0 for disjoint sets.
-    Source: Passonneau, LREC 2006.
+    It is 1 − Jaccard × M. The monotonicity M is 1 for equal sets, 2/3 for a subset, 1/3 for other overlaps, and 0 for
+    disjoint sets. Source: Passonneau, LREC 2006.
     """
     if first == second:
         return 0.0
     shared = len(first & second)
     if not shared:
         return 1.0
-    times = 2 / 3 if first < second or second < first else 1 / 3
-    return 1 - times * shared / len(first | second)
+    monotonicity = 2 / 3 if first < second or second < first else 1 / 3
+    return 1 - monotonicity * shared / len(first | second)
 
 
 def jaccard(first: frozenset[str], second: frozenset[str]) -> float:
@@ -143,9 +143,9 @@ def set_agreement(
     if len(first) != len(second):
         raise ValueError(f"{len(first)} sets of one annotator and {len(second)} of the other")
     sets = sorted(set(first) | set(second), key=sorted)
-    number = {label_set: index for index, label_set in enumerate(sets)}
+    index_of = {label_set: index for index, label_set in enumerate(sets)}
     table = np.array(
-        [[number[label_set] for label_set in annotator_sets] for annotator_sets in (first, second)], np.int64
+        [[index_of[label_set] for label_set in annotator_sets] for annotator_sets in (first, second)], np.int64
     ).reshape(2, -1)
     pairs, pair_counts = np.unique(table.T, axis=0, return_counts=True)
     equal = int(pair_counts[pairs[:, 0] == pairs[:, 1]].sum()) if len(pairs) else 0
@@ -200,9 +200,10 @@ def _label_agreement(label: str, pairs: Counts, pair_counts: Counts, sets: Label
     has_label = np.array([label in label_set for label_set in sets], bool)
     cells = np.zeros(4, np.int64)  # both, first, second, neither
     if len(pairs):
+        # In this order, the index is a number of two bits: that the first lacks the label, that the second lacks it.
         np.add.at(cells, 2 * ~has_label[pairs[:, 0]] + ~has_label[pairs[:, 1]], pair_counts)
-    both, first, other, neither = map(int, cells)
-    return LabelAgreement(label, both, first, other, neither, _kappa_figure(cells, resamples))
+    both, first, second, neither = map(int, cells)
+    return LabelAgreement(label, both, first, second, neither, _kappa_figure(cells, resamples))
 
 
 def _kappa_figure(cells: Counts, resamples: int) -> Figure:
@@ -223,8 +224,8 @@ def _kappa(cells: Counts) -> Sums:
     both, first, second, neither = (cells[:, column].astype(np.float64) for column in range(4))
     total = both + first + second + neither
     with np.errstate(divide="ignore", invalid="ignore"):
-        first_share, other = (both + first) / total, (both + second) / total
-        by_chance = first_share * other + (1 - first_share) * (1 - other)
+        first_share, second_share = (both + first) / total, (both + second) / total
+        by_chance = first_share * second_share + (1 - first_share) * (1 - second_share)
         kappas = ((both + neither) / total - by_chance) / (1 - by_chance)
     return np.where(by_chance > 1 - 1e-12, np.nan, kappas)
 
@@ -260,7 +261,7 @@ def slot_agreement(
     """
     pairs = list(zip(first, second, strict=True))
     exact_matches = [len(set(first_slots) & set(second_slots)) for first_slots, second_slots in pairs]
-    overlaps = [_overlapping(first_slots, second_slots) for first_slots, second_slots in pairs]
+    overlaps = [_overlap_count(first_slots, second_slots) for first_slots, second_slots in pairs]
     totals = [len(first_slots) + len(second_slots) for first_slots, second_slots in pairs]
     concept_counts = []
     for concept in concepts:
@@ -273,25 +274,29 @@ def slot_agreement(
         if in_both or only_first or only_second:
             concept_counts.append((concept, in_both, only_first, only_second))
     return SlotAgreement(
-        _f1([2 * count for count in exact_matches], totals, resamples),
-        _f1(overlaps, totals, resamples),
+        _f1_figure([2 * count for count in exact_matches], totals, resamples),
+        _f1_figure(overlaps, totals, resamples),
         tuple(concept_counts),
     )
 
 
-def _overlapping(first: Slots, second: Slots) -> int:
+def _overlap_count(first: Slots, second: Slots) -> int:
     """The number of slots, of both annotators, that share a word with a slot of the other for the same concept."""
 
-    def shares(slot: Slot, others: Slots) -> bool:
-        return any(
-            slot.concept == it.concept and (slot.start or 0) < (it.end or 0) and (it.start or 0) < (slot.end or 0)
-            for it in others
+    def overlap(slot: Slot, other: Slot) -> bool:
+        return (
+            slot.concept == other.concept
+            and (slot.start or 0) < (other.end or 0)
+            and (other.start or 0) < (slot.end or 0)
         )
 
-    return sum(shares(slot, second) for slot in first) + sum(shares(slot, first) for slot in second)
+    of_first = sum(any(overlap(slot, other) for other in second) for slot in first)
+    of_second = sum(any(overlap(slot, other) for other in first) for slot in second)
+    return of_first + of_second
 
 
-def _f1(right: Sequence[int], totals: Sequence[int], resamples: int) -> Figure:
+def _f1_figure(right: Sequence[int], totals: Sequence[int], resamples: int) -> Figure:
+    """F1 = sum of `right` / sum of `totals`, which count the slots of both annotators, for each utterance."""
     if not sum(totals):
         return Figure(None, why_not="no slots")
     counts = np.array([right, totals], np.float64)
@@ -315,7 +320,7 @@ def span_rows(utterances: Sequence[Utterance], ledger: Ledger) -> Iterator[tuple
     offset = 0
     for utterance in utterances:
         slots_by_name = {
-            name: ledger.slots(utterance.id, row) for name, row in ledger.independent(utterance.id).items()
+            name: ledger.slots(utterance.id, row) for name, row in ledger.independent_choices(utterance.id).items()
         }
         marked_slots = {name: slots for name, slots in slots_by_name.items() if slots is not None}
         if len(marked_slots) < 2:
@@ -329,10 +334,11 @@ def span_rows(utterances: Sequence[Utterance], ledger: Ledger) -> Iterator[tuple
 
 @frozen
 class AnnotatorPair:
-    """Two annotators and their agreement, on labels and on slots.
+    """Two annotators and their agreement.
 
-    slots: None if there is no utterance for which both marked slots. differing: ids of the utterances to which they
-    gave different labels or slots.
+    - `figures`: their agreement on labels.
+    - differing: ids of the utterances to which they gave different labels or slots.
+    - slots: their agreement on slots; None if there is no utterance for which both marked slots.
     """
 
     first: str
@@ -355,22 +361,25 @@ class AllAnnotators:
     nominal: Figure
 
 
-def all_annotators(utterances: Sequence[Utterance], ledger: Ledger, only: Collection[str] = ()) -> AllAnnotators | None:
+def all_annotators(
+    utterances: Sequence[Utterance], ledger: Ledger, included: Collection[str] = ()
+) -> AllAnnotators | None:
     """Krippendorff's alpha of all annotators; None if there are fewer than three.
 
-    `only`: names of the annotators to include, empty for all. The labels are those that `pairs_of_annotators` uses.
+    included: names of the annotators to include, empty for all. The labels are those that `pairs_of_annotators` uses.
     """
-    names = [name for name in ledger.annotators if not only or name in only]
+    names = [name for name in ledger.annotators if not included or name in included]
     if len(names) < 3:
         return None
     chosen_sets = [
-        {name: frozenset(row.intents) for name, row in ledger.independent(utterance.id).items()}
+        {name: frozenset(row.intents) for name, row in ledger.independent_choices(utterance.id).items()}
         for utterance in utterances
     ]
     sets = sorted({label_set for by_name in chosen_sets for label_set in by_name.values()}, key=sorted)
-    number = {label_set: index for index, label_set in enumerate(sets)}
+    index_of = {label_set: index for index, label_set in enumerate(sets)}
     table = np.array(
-        [[number[by_name[name]] if name in by_name else MISSING for by_name in chosen_sets] for name in names], np.int64
+        [[index_of[by_name[name]] if name in by_name else MISSING for by_name in chosen_sets] for name in names],
+        np.int64,
     )
     shared = int(((table != MISSING).sum(axis=0) >= 2).sum())
     nominal = agreement(table, max(2, len(sets))).alpha
@@ -378,15 +387,15 @@ def all_annotators(utterances: Sequence[Utterance], ledger: Ledger, only: Collec
 
 
 def pairs_of_annotators(
-    utterances: Sequence[Utterance], label_set: LabelSet, ledger: Ledger, only: Collection[str] = ()
+    utterances: Sequence[Utterance], label_set: LabelSet, ledger: Ledger, included: Collection[str] = ()
 ) -> tuple[AnnotatorPair, ...]:
     """Pairs of annotators who labelled the same utterances; the pair with the most such utterances comes first.
 
-    `only`: names of the annotators to include, empty for all. The labels are those that an annotator gave before the
-    proposal was shown (`Ledger.independent`).
+    included: names of the annotators to include, empty for all. The labels are those that an annotator gave before the
+    proposal was shown (`Ledger.independent_choices`).
     """
-    choices_by_id = {utterance.id: ledger.independent(utterance.id) for utterance in utterances}
-    names = [name for name in ledger.annotators if not only or name in only]
+    choices_by_id = {utterance.id: ledger.independent_choices(utterance.id) for utterance in utterances}
+    names = [name for name in ledger.annotators if not included or name in included]
     pairs = []
     for first, second in combinations(names, 2):
         shared = [id_ for id_, choices in choices_by_id.items() if first in choices and second in choices]
@@ -403,13 +412,13 @@ def pairs_of_annotators(
         slots = None
         if marked_slots:
             concepts = [concept.id for concept in label_set.concepts]
-            of_first = [slots for slots, _ in marked_slots.values()]
-            of_second = [slots for _, slots in marked_slots.values()]
+            of_first, of_second = zip(*marked_slots.values(), strict=True)
             slots = slot_agreement(of_first, of_second, concepts)
+        differing_slots = {id_ for id_, (of_first, of_second) in marked_slots.items() if of_first != of_second}
         differing = tuple(
             id_
-            for id_, labels, other in zip(shared, first_labels, second_labels, strict=True)
-            if labels != other or (id_ in marked_slots and marked_slots[id_][0] != marked_slots[id_][1])
+            for id_, first_set, second_set in zip(shared, first_labels, second_labels, strict=True)
+            if first_set != second_set or id_ in differing_slots
         )
         pairs.append(
             AnnotatorPair(first, second, set_agreement(first_labels, second_labels, label_set.ids), differing, slots)
@@ -417,8 +426,10 @@ def pairs_of_annotators(
     return tuple(sorted(pairs, key=lambda pair: -pair.figures.shared))
 
 
-LISTED = 15
+MAX_LISTED = 15
+"""Number of kinds of differences that are listed for a pair."""
 WIDTH = 120
+"""Columns of a text for people."""
 
 
 def agreement_lines(pairs: Sequence[AnnotatorPair], together: AllAnnotators | None) -> Iterator[str]:
@@ -427,29 +438,29 @@ def agreement_lines(pairs: Sequence[AnnotatorPair], together: AllAnnotators | No
     if not pairs:
         parts.append(Notes([("", "no utterance was labelled by two annotators")]))
     if together is not None and together.shared:
-        names = ", ".join(map(_name, together.annotators))
+        names = ", ".join(map(_shown_name, together.annotators))
         shared = counted(together.shared, "utterance")
         title = f"all {len(together.annotators)} together ({names}): {shared} labelled by two or more"
-        parts += [_titled(title, together.shared), _values(_alphas(together.masi, together.nominal))]
-    return join_blocks(*(part.lines(WIDTH, LISTED if part.kind == "occurrences" else None) for part in parts))
+        parts += [_title_notes(title, together.shared), _figure_table(_alpha_rows(together.masi, together.nominal))]
+    return join_blocks(*(part.lines(WIDTH, MAX_LISTED if part.kind == "occurrences" else None) for part in parts))
 
 
 def _pair_parts(pair: AnnotatorPair) -> Iterator[Part]:
     figures, slots = pair.figures, pair.slots
-    title = f"{_name(pair.first)} and {_name(pair.second)}: {counted(figures.shared, 'utterance')} labelled by both"
-    yield _titled(title, figures.shared)
-    rows = [("same labels", *_share(figures.exact)), ("mean Jaccard", *_figure(figures.jaccard))]
-    rows += _alphas(figures.masi, figures.nominal)
+    names = f"{_shown_name(pair.first)} and {_shown_name(pair.second)}"
+    yield _title_notes(f"{names}: {counted(figures.shared, 'utterance')} labelled by both", figures.shared)
+    rows = [("same labels", *_share_cells(figures.exact)), ("mean Jaccard", *_figure_cells(figures.jaccard))]
+    rows += _alpha_rows(figures.masi, figures.nominal)
     if slots is not None:
-        rows += [("slot F1", *_figure(slots.exact)), ("slot F1, overlapping", *_figure(slots.overlapping))]
-    yield _values(rows)
+        rows += [("slot F1", *_figure_cells(slots.exact)), ("slot F1, overlapping", *_figure_cells(slots.overlapping))]
+    yield _figure_table(rows)
     if not pair.differing:
         yield Notes([("", "they agree on every utterance")])
     columns = [Column("label"), *map(Column, ("both", "1st", "2nd", "kappa")), Column("95 % interval", left=True)]
     yield Table.of(
         columns,
         [
-            (row.label, str(row.both), str(row.first), str(row.second), *_figure(row.kappa))
+            (row.label, str(row.both), str(row.first), str(row.second), *_figure_cells(row.kappa))
             for row in figures.labels
             if row.both + row.first + row.second
         ],
@@ -460,21 +471,21 @@ def _pair_parts(pair: AnnotatorPair) -> Iterator[Part]:
         yield Table.of(columns, [(name, *map(str, counts)) for name, *counts in slots.concepts])
     if figures.confusion:
         sides = [
-            (tuple(_labelled(tuple(sorted(labels))) for labels in (first, second)), count)
+            (tuple(_shown_labels(tuple(sorted(labels))) for labels in (first, second)), count)
             for first, second, count in figures.confusion
         ]
         yield Occurrences("utterances where they differ, first → second", sides)
 
 
-def _titled(title: str, utterances: int) -> Notes:
+def _title_notes(title: str, utterances: int) -> Notes:
     return Notes([("", line) for line in (title, *rough_note(utterances))])
 
 
-def _alphas(masi: Figure, nominal: Figure) -> list[tuple[str, str, str]]:
-    return [("alpha, MASI", *_figure(masi)), ("alpha, whole sets", *_figure(nominal))]
+def _alpha_rows(masi: Figure, nominal: Figure) -> list[tuple[str, str, str]]:
+    return [("alpha, MASI", *_figure_cells(masi)), ("alpha, whole sets", *_figure_cells(nominal))]
 
 
-def _values(rows: Sequence[tuple[str, str, str]]) -> Table[Sequence[str]]:
+def _figure_table(rows: Sequence[tuple[str, str, str]]) -> Table[Sequence[str]]:
     return Table.of([Column("agreement"), Column("value"), Column("95 % interval", left=True)], rows)
 
 
@@ -482,27 +493,29 @@ def differing_lines(pairs: Sequence[AnnotatorPair], utterances: Sequence[Utteran
     """The text for people of the utterances to which two annotators gave different labels or slots."""
     words = {utterance.id: utterance.words for utterance in utterances}
     for pair in pairs:
-        yield f"{_name(pair.first)} and {_name(pair.second)}: {counted(len(pair.differing), 'utterance')}"
+        yield f"{_shown_name(pair.first)} and {_shown_name(pair.second)}: {counted(len(pair.differing), 'utterance')}"
         for id_ in pair.differing:
-            choices = ledger.independent(id_)
+            choices = ledger.independent_choices(id_)
             yield f"{plain_text(id_, 80)}: {plain_text(' '.join(words[id_]), 400)}"
             for name in (pair.first, pair.second):
                 slots = slot_texts(words[id_], ledger.slots(id_, choices[name]) or ())
-                yield f"    {_name(name)}: {_labelled(choices[name].intents, slots)}"
+                yield f"    {_shown_name(name)}: {_shown_labels(choices[name].intents, slots)}"
 
 
 def agreement_object(pairs: Sequence[AnnotatorPair], together: AllAnnotators | None) -> dict[str, Any]:
     """The agreement of pairs and of all annotators as JSON."""
-    of_all = together and {
-        "annotators": list(together.annotators),
-        "shared": together.shared,
-        "alpha_masi": to_plain(together.masi),
-        "alpha_nominal": to_plain(together.nominal),
-    }
-    return {"pairs": [_object(pair) for pair in pairs], "all": of_all}
+    of_all = None
+    if together is not None:
+        of_all = {
+            "annotators": list(together.annotators),
+            "shared": together.shared,
+            "alpha_masi": to_plain(together.masi),
+            "alpha_nominal": to_plain(together.nominal),
+        }
+    return {"pairs": [_pair_object(pair) for pair in pairs], "all": of_all}
 
 
-def _object(pair: AnnotatorPair) -> dict[str, Any]:
+def _pair_object(pair: AnnotatorPair) -> dict[str, Any]:
     figures, exact = pair.figures, pair.figures.exact
     return {
         "annotators": [pair.first, pair.second],
@@ -515,36 +528,38 @@ def _object(pair: AnnotatorPair) -> dict[str, Any]:
             row.label: {key: value for key, value in to_plain(row).items() if key != "label"} for row in figures.labels
         },
         "confusion": [
-            {"first": sorted(left), "second": sorted(other), "utterances": count}
-            for left, other, count in figures.confusion
+            {"first": sorted(first), "second": sorted(second), "utterances": count}
+            for first, second, count in figures.confusion
         ],
         "differing": list(pair.differing),
-        "slots": pair.slots
-        and {
-            "f1": to_plain(pair.slots.exact),
-            "f1_overlapping": to_plain(pair.slots.overlapping),
-            "concepts": {
-                name: {"both": both, "first": first, "second": second}
-                for name, both, first, second in pair.slots.concepts
-            },
+        "slots": None if pair.slots is None else _slots_object(pair.slots),
+    }
+
+
+def _slots_object(slots: SlotAgreement) -> dict[str, Any]:
+    return {
+        "f1": to_plain(slots.exact),
+        "f1_overlapping": to_plain(slots.overlapping),
+        "concepts": {
+            name: {"both": both, "first": first, "second": second} for name, both, first, second in slots.concepts
         },
     }
 
 
-def _figure(figure: Figure) -> tuple[str, str]:
+def _figure_cells(figure: Figure) -> tuple[str, str]:
     why_not = f": {figure.why_not}" if figure.interval is None and figure.why_not else ""
     return coefficient(figure.value), coefficient_interval(figure.interval) + why_not
 
 
-def _share(share: Share) -> tuple[str, str]:
+def _share_cells(share: Share) -> tuple[str, str]:
     if share.interval is None:
         return NOTHING, NOTHING
     return percent(share.value), f"{percent_interval(share.interval)} ({share.count} of {share.total})"
 
 
-def _name(name: str) -> str:
+def _shown_name(name: str) -> str:
     return plain_text(name, 64)
 
 
-def _labelled(intents: Intents, slots: Sequence[str] = ()) -> str:
+def _shown_labels(intents: Intents, slots: Sequence[str] = ()) -> str:
     return plain_text(labels_text(intents, slots), 2000)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
-from harness.annotation.queue import by_batch, pace_s
+from harness.annotation.queue import group_by_batch, pace_s
 from harness.annotation.view import (
     AnnotationInput,
     AnnotationPhase,
@@ -45,6 +44,7 @@ class AnnotationDesk:
     A call that writes returns after its rows are on the disk. If that fails, the error is raised, and the page or
     utterance keeps its changes. Each call returns whether something was done. Then `said` of the view gives the result,
     or why nothing was done.
+
     `ids` makes the ids of the rows to write. Some front-ends may get the same request twice. They begin each request
     in `ids`, and check `is_saved`.
     """
@@ -61,9 +61,9 @@ class AnnotationDesk:
         self._presence = Presence(now_s)
         self._shown_wall_s = 0.0
         self._chosen_phase = AnnotationPhase.REVIEWING
-        self._postponed_intents: list[Intents] = []
+        self._postponed_groups: list[Intents] = []
         self._page: PageDraft | None = None
-        self._hand_draft: HandDraft | None = None
+        self._draft: HandDraft | None = None
         self._feedback = ""
         self._show_next()
 
@@ -72,24 +72,19 @@ class AnnotationDesk:
     @property
     def view(self) -> AnnotationView:
         """What to show now."""
-        page, count = self._page, self._work.queue.count
+        count = self._work.queue.count
         pace = pace_s(self._work.ledger.acts, self.annotator, adjudicating=self.adjudicating)
         return AnnotationView(
             phase=self._phase,
             adjudicating=self.adjudicating,
             group=self._group(),
-            page=()
-            if page is None
-            else tuple(
-                PageLine(number, utterance, self._marked_text(utterance), utterance in page.struck)
-                for number, utterance in enumerate(page.utterances, 1)
-            ),
+            page=self._page_lines(),
             item=self._item(),
             count=count,
             pace_s=pace,
             left_s=None if pace is None else pace * count.left,
             said=self._feedback,
-            can_undo=self._work.last is not None,
+            can_undo=self._work.last_act is not None,
             estimate=self._work.estimate,
         )
 
@@ -122,20 +117,29 @@ class AnnotationDesk:
         page = self._page
         if page is None:
             return self._refuse(NO_PAGE)
-        name, rows = str(uuid.uuid4()), []
-        for batch, utterances in by_batch(self._work.ledger, page.utterances):
-            for kind, is_struck in ((Accepted, False), (Struck, True)):
-                batch_utterances = tuple(
-                    utterance for utterance in utterances if (utterance in page.struck) is is_struck
-                )
-                if batch_utterances:
-                    times = (self._shown_wall_s, self._wall_s(), self._presence.time_to_answer_s)
-                    rows.append(
-                        kind(self.ids.next(), self.annotator, batch, name, page.intents, batch_utterances, *times)
+        page_id, rows = str(uuid.uuid4()), []
+        for batch, utterances in group_by_batch(self._work.ledger, page.utterances):
+            accepted = tuple(utterance for utterance in utterances if utterance not in page.struck)
+            struck = tuple(utterance for utterance in utterances if utterance in page.struck)
+            for kind, judged in ((Accepted, accepted), (Struck, struck)):
+                if judged:
+                    row = kind(
+                        id=self.ids.next(),
+                        annotator=self.annotator,
+                        batch=batch,
+                        page=page_id,
+                        intents=page.intents,
+                        utterances=judged,
+                        shown_wall_s=self._shown_wall_s,
+                        given_wall_s=self._wall_s(),
+                        time_s=self._presence.time_to_answer_s,
                     )
+                    rows.append(row)
         self._work.write(rows)
-        struck = len(page.struck)
-        self._feedback = f"accepted {len(page.utterances) - struck}" + (f", struck {struck}" if struck else "")
+        struck_count = len(page.struck)
+        self._feedback = f"accepted {len(page.utterances) - struck_count}"
+        if struck_count:
+            self._feedback += f", struck {struck_count}"
         self._show_next()
         return True
 
@@ -144,11 +148,11 @@ class AnnotationDesk:
     def toggle(self, label_id: str) -> bool:
         """Gives the shown utterance a label, or takes the label away."""
         self._presence.note_activity()
-        if self._hand_draft is None:
+        if self._draft is None:
             return self._refuse(NO_ITEM)
         if self.label_set.label(label_id) is None:
             return self._refuse(f"there is no label {label_id!r}")
-        self._hand_draft.chosen ^= {label_id}
+        self._draft.chosen ^= {label_id}
         self._feedback = ""
         return True
 
@@ -157,32 +161,32 @@ class AnnotationDesk:
 
         Words are numbered from 0, and `end` is exclusive. Other slots with one of these words are removed.
         """
-        refusal = self._cannot_mark(start, end)
+        refusal = self._marking_refusal(start, end)
         if not refusal and all(known_concept.id != concept for known_concept in self.label_set.concepts):
             refusal = f"there is no concept {concept!r}"
-        if refusal or self._hand_draft is None:
+        if refusal or self._draft is None:
             return self._refuse(refusal)
-        marked = self._hand_draft.mark(Slot(concept, None, start, end))
-        words = " ".join(self._words[self._hand_draft.utterance][start:end])
+        marked = self._draft.mark(Slot(concept, None, start, end))
+        words = " ".join(self._words[self._draft.utterance][start:end])
         self._feedback = f"{words!r} is {'' if marked else 'not '}{concept}"
         return True
 
     def clear_slots(self, start: int, end: int) -> bool:
         """Removes all slots that contain one of these words; they are numbered as for `mark`."""
-        refusal = self._cannot_mark(start, end)
-        if refusal or self._hand_draft is None:
+        refusal = self._marking_refusal(start, end)
+        if refusal or self._draft is None:
             return self._refuse(refusal)
         self._feedback = ""
-        return self._hand_draft.clear(start, end) or self._refuse("there is no slot here")
+        return self._draft.clear(start, end) or self._refuse("there is no slot here")
 
     def take_proposed_slots(self) -> bool:
         """Replaces the marked slots by those that the slot model proposes, if the annotator may see them already."""
         self._presence.note_activity()
-        hand = self._hand_draft
-        proposed = self._work.proposed_slots(hand.utterance) if hand is not None and hand.seen else ()
-        if hand is None or not proposed:
+        draft = self._draft
+        proposed = self._work.proposed_slots(draft.utterance) if draft is not None and draft.proposal_seen else ()
+        if draft is None or not proposed:
             return self._refuse("no slots are proposed here")
-        hand.slots, self._feedback = proposed, "marked as proposed"
+        draft.slots, self._feedback = proposed, "marked as proposed"
         return True
 
     def save(self) -> bool:
@@ -192,56 +196,61 @@ class AnnotationDesk:
         stays. The annotator may then change the choice. A second `save` keeps the choice and moves on.
         """
         self._presence.note_activity()
-        hand = self._hand_draft
-        if hand is None:
+        draft = self._draft
+        if draft is None:
             return self._refuse(NO_ITEM)
-        intents = tuple(sorted(hand.chosen))
+        intents = tuple(sorted(draft.chosen))
         refusal = self.label_set.refusal(intents)
         if refusal:
             return self._refuse(refusal)
-        label_words = self._labels_in_words(hand.utterance, intents, hand.slots)
-        if hand.saved != (intents, self._slots(hand), hand.comment):
-            self._work.write([self._row(hand, intents)])
-            hand.saved = intents, self._slots(hand), hand.comment
+        label_words = self._labels_in_words(draft.utterance, intents, draft.slots)
+        if draft.saved != (intents, self._slots(draft), draft.comment):
+            self._work.write([self._label_row(draft, intents)])
+            draft.saved = intents, self._slots(draft), draft.comment
             self._feedback = f"saved as {label_words}"
         else:
             self._feedback = f"kept as {label_words}"
-        proposal, slots = self._work.proposal(hand.utterance), self._work.proposed_slots(hand.utterance)
-        differs = proposal != intents or (bool(slots) and slots != hand.slots)
-        if not self.adjudicating and proposal is not None and not hand.seen and differs:
-            hand.seen = True
-            proposed = self._labels_in_words(hand.utterance, proposal, slots)
+        proposal, slots = self._work.proposal(draft.utterance), self._work.proposed_slots(draft.utterance)
+        differs = proposal != intents or (bool(slots) and slots != draft.slots)
+        if not self.adjudicating and proposal is not None and not draft.proposal_seen and differs:
+            draft.proposal_seen = True
+            proposed = self._labels_in_words(draft.utterance, proposal, slots)
             self._feedback += f"; the proposal is {proposed}: save again to keep yours, or change it"
             return True
-        self._go_on()
+        self._show_next_item()
         return True
 
     def skip(self) -> bool:
         """Leaves the shown utterance for the end. When reviewing, leaves the whole group, and writes no row."""
         self._presence.note_activity()
         if self._page is not None:
-            self._postponed_intents.append(self._page.intents)
+            self._postponed_groups.append(self._page.intents)
             self._feedback = "group left for later"
-        elif self._hand_draft is None:
+        elif self._draft is None:
             return self._refuse("no utterance is open")
-        elif self._hand_draft.saved is not None:
+        elif self._draft.saved is not None:
             self._feedback = "kept as it was saved"
         else:
-            hand = self._hand_draft
-            times = (self._shown_wall_s, self._wall_s())
-            self._work.write(
-                [Skipped(self.ids.next(), self.annotator, hand.utterance, self.adjudicating, hand.comment, *times)]
+            row = Skipped(
+                id=self.ids.next(),
+                annotator=self.annotator,
+                utterance=self._draft.utterance,
+                adjudicating=self.adjudicating,
+                comment=self._draft.comment,
+                shown_wall_s=self._shown_wall_s,
+                given_wall_s=self._wall_s(),
             )
+            self._work.write([row])
             self._feedback = "left for later"
-        self._go_on()
+        self._show_next_item()
         return True
 
     def comment(self, text: str) -> bool:
         """Sets the comment on the shown utterance, which is written with its labels. InputError (`checked_text`)."""
         self._presence.note_activity()
-        if self._hand_draft is None:
+        if self._draft is None:
             return self._refuse(NO_ITEM)
-        self._hand_draft.comment, self._feedback = checked_text(text), ""
+        self._draft.comment, self._feedback = checked_text(text), ""
         return True
 
     # Both
@@ -252,15 +261,15 @@ class AnnotationDesk:
         A page is taken back as a whole.
         """
         self._presence.note_activity()
-        last = self._work.last
+        last = self._work.last_act
         if last is None:
             return self._refuse("nothing is left to undo")
-        together = self._work.taken_back_with(last)
+        withdrawn = self._work.rows_to_withdraw(last)
         self._work.write(
-            [Withdrawn(self.ids.next(), self.annotator, tuple(row.id for row in together), self._wall_s())]
+            [Withdrawn(self.ids.next(), self.annotator, tuple(row.id for row in withdrawn), self._wall_s())]
         )
         if isinstance(last, Accepted | Struck):
-            self._restore_page(last.intents, together)
+            self._restore_page(last.intents, withdrawn)
         else:
             self._restore_item(last)
         self._feedback = "taken back"
@@ -285,36 +294,36 @@ class AnnotationDesk:
         self._presence.note_activity()
 
     def refresh(self, rows: Iterable[AnnotationRow]) -> bool:
-        """Takes in rows that were written elsewhere. Returns whether any of them was new.
+        """Adds rows that were written elsewhere. Returns whether any of them was new.
 
         The shown page or utterance stays, as far as it is still to be done.
         """
-        if not self._work.take_in(rows):
+        if not self._work.add_rows(rows):
             return False
-        hand = self._hand_draft
+        draft = self._draft
         if self._page is not None:
-            self._page = self._page.only(self._work.unreviewed_with(self._page.intents))
-        elif hand is not None and hand.saved is None and hand.utterance not in self._work.queue.by_hand:
-            self._hand_draft = None
-        if self._page is None and self._hand_draft is None:
+            self._page = self._page.restricted_to(self._work.unreviewed_with(self._page.intents))
+        elif draft is not None and draft.saved is None and draft.utterance not in self._work.queue.by_hand:
+            self._draft = None
+        if self._page is None and self._draft is None:
             self._show_next()
         return True
 
     # Inside
 
-    def _cannot_mark(self, start: int, end: int) -> str:
-        """Why these words cannot be marked; "" if they can."""
+    def _marking_refusal(self, start: int, end: int) -> str:
+        """Why these words cannot be marked; "" if they can. It also counts as a sign that the annotator is present."""
         self._presence.note_activity()
-        if self._hand_draft is None:
+        if self._draft is None:
             return NO_ITEM
         if not self.label_set.concepts:
             return "the label set of this project has no concepts: only intents are labelled"
-        word_count = len(self._words.get(self._hand_draft.utterance, ()))
+        word_count = len(self._words.get(self._draft.utterance, ()))
         return "" if 0 <= start < end <= word_count else f"the utterance has the words 1 to {word_count}"
 
-    def _slots(self, hand: HandDraft) -> Slots | None:
+    def _slots(self, draft: HandDraft) -> Slots | None:
         """The slots to write; None if the project does not annotate slots."""
-        return hand.slots if self.label_set.concepts else None
+        return draft.slots if self.label_set.concepts else None
 
     def _labels_in_words(self, utterance: str, intents: Intents, slots: Slots) -> str:
         return labels_text(intents, slot_texts(self._words.get(utterance, ()), slots))
@@ -323,15 +332,18 @@ class AnnotationDesk:
         """The text of an utterance, with the proposed slots in brackets."""
         return marked_text(self._words.get(utterance, ()), self._work.proposed_slots(utterance))
 
-    def _restore_page(self, intents: Intents, together: Sequence[Act]) -> None:
-        """Shows a page that was taken back, with its strikes, as far as it is still to be done."""
+    def _restore_page(self, intents: Intents, withdrawn: Sequence[Act]) -> None:
+        """Shows a page that was taken back, with its strikes, as far as it is still to be done.
+
+        withdrawn: the rows of the page.
+        """
         page_utterances = sorted(
-            (utterance for row in together for utterance in utterances_of(row)),
+            (utterance for row in withdrawn for utterance in utterances_of(row)),
             key=lambda id_: (self._text.get(id_, "").casefold(), id_),
         )
-        struck = {utterance for row in together if isinstance(row, Struck) for utterance in row.utterances}
+        struck = {utterance for row in withdrawn if isinstance(row, Struck) for utterance in row.utterances}
         self._chosen_phase = AnnotationPhase.REVIEWING
-        page = PageDraft(intents, tuple(page_utterances), struck).only(self._work.unreviewed_with(intents))
+        page = PageDraft(intents, tuple(page_utterances), struck).restricted_to(self._work.unreviewed_with(intents))
         if page is None:
             self._show_next()
         else:
@@ -340,55 +352,83 @@ class AnnotationDesk:
     def _restore_item(self, last: Labelled | Skipped | Adjudicated) -> None:
         """Shows an utterance that was taken back, with its labels and comment, if it is still to be done."""
         self._chosen_phase = AnnotationPhase.LABELLING
-        self._work.come_back(last.utterance)
+        self._work.reopen(last.utterance)
         if last.utterance not in self._work.queue.by_hand:
             self._show_next()
             return
-        hand = self._work.hand(last.utterance)
-        hand.comment = last.comment
+        draft = self._work.new_draft(last.utterance)
+        draft.comment = last.comment
         if isinstance(last, Labelled | Adjudicated):
-            hand.chosen, hand.slots = set(last.intents), last.slots or ()
-        self._show(hand=hand)
+            draft.chosen, draft.slots = set(last.intents), last.slots or ()
+        self._show(draft=draft)
 
     @property
     def _phase(self) -> AnnotationPhase:
         if self._page is not None:
             return AnnotationPhase.REVIEWING
-        return AnnotationPhase.FINISHED if self._hand_draft is None else AnnotationPhase.LABELLING
+        return AnnotationPhase.FINISHED if self._draft is None else AnnotationPhase.LABELLING
 
     def _refuse(self, reason: str) -> bool:
+        """Shows why nothing was done. Returns False."""
         self._feedback = reason
         return False
 
-    def _go_on(self) -> None:
+    def _show_next_item(self) -> None:
         """Leaves the shown utterance, if there is one, and shows what comes next."""
-        if self._hand_draft is not None:
-            self._work.leave(self._hand_draft.utterance)
+        if self._draft is not None:
+            self._work.mark_done(self._draft.utterance)
         self._show_next()
 
     def _show_next(self) -> None:
-        page, by_hand = self._work.next_page(self._postponed_intents), self._work.queue.by_hand
+        """Shows the next page or utterance: of the chosen phase, else of the other one."""
+        page, by_hand = self._work.next_page(self._postponed_groups), self._work.queue.by_hand
         if page is not None and (self._chosen_phase is AnnotationPhase.REVIEWING or not by_hand):
             self._show(page=page)
         else:
-            self._show(hand=self._work.hand(by_hand[0]) if by_hand else None)
+            self._show(draft=self._work.new_draft(by_hand[0]) if by_hand else None)
 
-    def _show(self, *, page: PageDraft | None = None, hand: HandDraft | None = None) -> None:
-        self._page, self._hand_draft = page, hand
+    def _show(self, *, page: PageDraft | None = None, draft: HandDraft | None = None) -> None:
+        self._page, self._draft = page, draft
         self._shown_wall_s = self._wall_s()
         self._presence.begin()
 
-    def _row(self, hand: HandDraft, intents: Intents) -> Labelled | Adjudicated:
-        times = (self._shown_wall_s, self._wall_s(), self._presence.time_to_answer_s)
+    def _label_row(self, draft: HandDraft, intents: Intents) -> Labelled | Adjudicated:
         if self.adjudicating:
-            inputs = tuple(row.id for row in self._work.ledger.choices(hand.utterance).values())
-            row = Adjudicated(self.ids.next(), self.annotator, hand.utterance, intents, inputs, hand.comment, *times)
-            return replace(row, slots=self._slots(hand))
-        batched = self._work.ledger.proposal(hand.utterance)
-        batch = "" if batched is None else batched.batch
-        saw_proposal = hand.seen and self._work.proposal(hand.utterance) is not None
-        about = self.annotator, hand.utterance, intents, batch, saw_proposal, hand.comment, ""
-        return Labelled(self.ids.next(), *about, *times, slots=self._slots(hand))
+            return Adjudicated(
+                id=self.ids.next(),
+                annotator=self.annotator,
+                utterance=draft.utterance,
+                intents=intents,
+                inputs=tuple(row.id for row in self._work.ledger.choices(draft.utterance).values()),
+                comment=draft.comment,
+                shown_wall_s=self._shown_wall_s,
+                given_wall_s=self._wall_s(),
+                time_s=self._presence.time_to_answer_s,
+                slots=self._slots(draft),
+            )
+        batched = self._work.ledger.proposal(draft.utterance)
+        return Labelled(
+            id=self.ids.next(),
+            annotator=self.annotator,
+            utterance=draft.utterance,
+            intents=intents,
+            batch="" if batched is None else batched.batch,
+            proposal_shown=draft.proposal_seen and self._work.proposal(draft.utterance) is not None,
+            comment=draft.comment,
+            shown_wall_s=self._shown_wall_s,
+            given_wall_s=self._wall_s(),
+            time_s=self._presence.time_to_answer_s,
+            slots=self._slots(draft),
+        )
+
+    def _page_lines(self) -> tuple[PageLine, ...]:
+        page = self._page
+        if page is None:
+            return ()
+        return tuple(
+            PageLine(number, utterance, self._marked_text(utterance), utterance in page.struck)
+            for number, utterance in enumerate(page.utterances, 1)
+        )
 
     def _group(self) -> GroupView | None:
         """The group of the shown page; None without a page.
@@ -405,37 +445,38 @@ class AnnotationDesk:
         return GroupView(page.intents, 0, len(groups), len(page.utterances), len(page.utterances))
 
     def _item(self) -> LabellingItem | None:
-        hand = self._hand_draft
-        if hand is None:
+        """The utterance to label, as it is shown; None when reviewing."""
+        draft = self._draft
+        if draft is None:
             return None
-        chosen = tuple(sorted(hand.chosen))
+        chosen = tuple(sorted(draft.chosen))
         ledger = self._work.ledger
-        choices = ledger.choices(hand.utterance).values() if self.adjudicating else ()
-        words = self._words.get(hand.utterance, ())
+        choices = ledger.choices(draft.utterance).values() if self.adjudicating else ()
+        words = self._words.get(draft.utterance, ())
         inputs = [
             AnnotationInput(
                 row.intents,
                 row.comment if isinstance(row, Labelled) else "",
-                slot_texts(words, ledger.slots(hand.utterance, row) or ()),
+                slot_texts(words, ledger.slots(draft.utterance, row) or ()),
             )
             for row in choices
         ]
         return LabellingItem(
-            utterance=hand.utterance,
-            text=self._text.get(hand.utterance, ""),
-            chosen=tuple(label for label in self.label_set.ids if label in hand.chosen),
-            saved=hand.saved == (chosen, self._slots(hand), hand.comment),
-            proposal=self._work.proposal(hand.utterance) if hand.seen else None,
-            struck=ledger.has_struck(hand.utterance, self.annotator),
+            utterance=draft.utterance,
+            text=self._text.get(draft.utterance, ""),
+            chosen=tuple(label for label in self.label_set.ids if label in draft.chosen),
+            saved=draft.saved == (chosen, self._slots(draft), draft.comment),
+            proposal=self._work.proposal(draft.utterance) if draft.proposal_seen else None,
+            struck=ledger.has_struck(draft.utterance, self.annotator),
             refusal=self.label_set.refusal(chosen),
-            comment=hand.comment,
+            comment=draft.comment,
             # Sorted, so that their order does not reveal which annotator gave which labels.
             inputs=tuple(
                 sorted(inputs, key=lambda annotation: (annotation.intents, annotation.slots, annotation.comment))
             ),
             words=words,
-            slots=hand.slots,
-            proposed_slots=slot_texts(words, self._work.proposed_slots(hand.utterance)) if hand.seen else (),
+            slots=draft.slots,
+            proposed_slots=slot_texts(words, self._work.proposed_slots(draft.utterance)) if draft.proposal_seen else (),
         )
 
 

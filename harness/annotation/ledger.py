@@ -92,20 +92,21 @@ class Ledger:
     A row with a known id changes nothing, so rows may be sent and read more than once. A proposal that the rules of
     `label_set` forbid counts as no consensus. Spellings of a name that differ only slightly (`name_key`) are one
     annotator, with the spelling that came first. A row is in force unless a later row withdrew it.
+    An act is a row of an annotator. Not thread-safe.
     """
 
     def __init__(self, label_set: LabelSet, rows: Iterable[AnnotationRow] = ()) -> None:
         self._label_set = label_set
         self._ids: set[str] = set()
-        self._names: dict[str, str] = {}
-        self._order: list[Act] = []
-        self._number: dict[str, int] = {}
-        self._withdrawn: set[str] = set()
+        self._spellings: dict[str, str] = {}
+        self._acts_in_order: list[Act] = []
+        self._positions: dict[str, int] = {}
+        self._withdrawn_ids: set[str] = set()
         self._acts: dict[str, list[Act]] = defaultdict(list)
         self._proposals: dict[str, BatchedProposal] = {}
         self._slots: dict[tuple[str, str], Slots | None] = {}
         self._batches: list[Proposed] = []
-        self._touched_utterances: list[str] = []
+        self._changed_utterances: list[str] = []
         self.add_all(rows)
 
     def __contains__(self, row_id: object) -> bool:
@@ -113,33 +114,36 @@ class Ledger:
         return row_id in self._ids
 
     def add_all(self, rows: Iterable[AnnotationRow]) -> bool:
-        """Takes the next rows, in order. Returns whether any of them was new."""
-        return sum(self.add(row) for row in rows) > 0
+        """Adds the next rows, in order. Returns whether any of them was new."""
+        return sum(self.add(row) for row in rows) > 0  # `any` would stop at the first new one
 
     def add(self, row: AnnotationRow) -> bool:
-        """Takes the next row. False if a row with its id is known already."""
+        """Adds the next row. Returns False if a row with its id is known already."""
         if row.id in self._ids:
             return False
         self._ids.add(row.id)
         if not isinstance(row, Proposed):
-            name = self._names.setdefault(name_key(row.annotator), row.annotator)
+            name = self._spellings.setdefault(name_key(row.annotator), row.annotator)
             row = row if name == row.annotator else replace(row, annotator=name)
         match row:
             case Proposed():
                 self._batches.append(row)
-                self._touched_utterances.extend(proposal.utterance for proposal in row.proposals)
+                self._changed_utterances.extend(proposal.utterance for proposal in row.proposals)
                 self._proposals.update(
-                    (proposal.utterance, BatchedProposal(row.id, self._allowed(proposal))) for proposal in row.proposals
+                    (proposal.utterance, BatchedProposal(row.id, self._without_forbidden_labels(proposal)))
+                    for proposal in row.proposals
                 )
                 self._slots.update(((row.id, proposal.utterance), proposal.slots) for proposal in row.proposals)
             case Withdrawn():
-                self._withdrawn.update(row.rows)
-                withdrawn_acts = [self._order[self._number[id_]] for id_ in row.rows if id_ in self._number]
-                self._touched_utterances.extend(utterance for act in withdrawn_acts for utterance in utterances_of(act))
+                self._withdrawn_ids.update(row.rows)
+                withdrawn_acts = [
+                    self._acts_in_order[self._positions[id_]] for id_ in row.rows if id_ in self._positions
+                ]
+                self._changed_utterances.extend(utterance for act in withdrawn_acts for utterance in utterances_of(act))
             case _:
-                self._number[row.id] = len(self._order)
-                self._order.append(row)
-                self._touched_utterances.extend(utterances_of(row))
+                self._positions[row.id] = len(self._acts_in_order)
+                self._acts_in_order.append(row)
+                self._changed_utterances.extend(utterances_of(row))
                 for utterance in utterances_of(row):
                     self._acts[utterance].append(row)
         return True
@@ -154,7 +158,7 @@ class Ledger:
     @property
     def acts(self) -> tuple[Act, ...]:
         """Rows of annotators that are in force, in the order of the file."""
-        return tuple(row for row in self._order if row.id not in self._withdrawn)
+        return tuple(row for row in self._acts_in_order if row.id not in self._withdrawn_ids)
 
     @property
     def annotators(self) -> tuple[str, ...]:
@@ -164,18 +168,18 @@ class Ledger:
         """
         return tuple(dict.fromkeys(row.annotator for row in self.acts if isinstance(row, Accepted | Labelled)))
 
-    def number(self, act: Act) -> int:
+    def position_of(self, act: Act) -> int:
         """The position of a row among all rows of annotators, from 0, in the order of the file."""
-        return self._number[act.id]
+        return self._positions[act.id]
 
     @property
-    def touches(self) -> int:
-        """How many times a row was about an utterance so far. Pass it to `touched` later to learn what changed."""
-        return len(self._touched_utterances)
+    def change_count(self) -> int:
+        """How many times a row was about an utterance so far. Pass it to `changed_since` later."""
+        return len(self._changed_utterances)
 
-    def touched(self, after: int) -> set[str]:
-        """Utterances that rows were about, in the rows that came since `touches` was `after`."""
-        return set(self._touched_utterances[after:])
+    def changed_since(self, earlier_count: int) -> set[str]:
+        """Ids of the utterances of all rows that came since `change_count` was earlier_count."""
+        return set(self._changed_utterances[earlier_count:])
 
     # Of an utterance
 
@@ -189,12 +193,12 @@ class Ledger:
     def acts_on(self, utterance: str) -> tuple[Act, ...]:
         """Rows of annotators about the utterance that are in force, in the order of the file."""
         acts = self._acts.get(utterance)
-        return () if acts is None else tuple(row for row in acts if row.id not in self._withdrawn)
+        return () if acts is None else tuple(row for row in acts if row.id not in self._withdrawn_ids)
 
     def is_taken_back(self, utterance: str, annotator: str) -> bool:
         """Whether the annotator once labelled the utterance by hand and took that back."""
         return any(
-            isinstance(row, Labelled) and row.annotator == annotator and row.id in self._withdrawn
+            isinstance(row, Labelled) and row.annotator == annotator and row.id in self._withdrawn_ids
             for row in self._acts.get(utterance, ())
         )
 
@@ -206,7 +210,7 @@ class Ledger:
         """The slots that came with a choice: marked by hand, or proposed and accepted. None without annotated slots."""
         return self._slots.get((choice.batch, utterance)) if isinstance(choice, Accepted) else choice.slots
 
-    def independent(self, utterance: str) -> dict[str, Choice]:
+    def independent_choices(self, utterance: str) -> dict[str, Choice]:
         """Like `choices`, but with the labels that an annotator gave by hand before the proposal was shown.
 
         This applies only if the annotator's latest choice was made by hand.
@@ -224,7 +228,7 @@ class Ledger:
         return next((row for row in reversed(self.acts_on(utterance)) if isinstance(row, Adjudicated)), None)
 
     def is_changed_since_adjudication(self, utterance: str) -> bool:
-        """Whether the annotators' choices have changed since an adjudicator settled the utterance.
+        """Whether choices of annotators have changed since an adjudicator settled the utterance.
 
         A choice may be new, or taken back. False if the utterance is not settled.
         """
@@ -243,14 +247,14 @@ class Ledger:
             for row in self.acts_on(utterance)
         )
 
-    def standing(self, utterance: str, annotator_count: int) -> LabelStatus:
+    def status_of(self, utterance: str, annotator_count: int) -> LabelStatus:
         """The state and labels of the utterance. annotator_count: how many annotators are to label it."""
         settled = self.adjudication(utterance)
         if settled is not None:
             return LabelStatus(UtteranceState.ADJUDICATED, settled.intents, settled.slots)
-        rows = self.choices(utterance).values()
-        intent_sets = [row.intents for row in rows]
-        slot_sets = [slots for row in rows if (slots := self.slots(utterance, row)) is not None]
+        choices = self.choices(utterance).values()
+        intent_sets = [choice.intents for choice in choices]
+        slot_sets = [slots for choice in choices if (slots := self.slots(utterance, choice)) is not None]
         if not intent_sets:
             return LabelStatus(self._state_without_labels(utterance))
         if len(set(intent_sets)) > 1 or len(set(slot_sets)) > 1:
@@ -259,7 +263,8 @@ class Ledger:
         state = UtteranceState.WAITING if len(intent_sets) < annotator_count else final
         return LabelStatus(state, intent_sets[0], slot_sets[0] if slot_sets else None)
 
-    def _allowed(self, proposal: LabelProposal) -> LabelProposal:
+    def _without_forbidden_labels(self, proposal: LabelProposal) -> LabelProposal:
+        """The proposal, as one without consensus if the rules of the label set forbid its labels."""
         if proposal.intents is None or not self._label_set.refusal(proposal.intents):
             return proposal
         return replace(proposal, intents=None)
@@ -289,23 +294,23 @@ class AnnotatorCount:
 class ProjectOutcome:
     """The progress of a project.
 
-    - standing: state and labels by utterance, in the order of the data.
+    - statuses: state and labels by utterance, in the order of the data.
     - states: number of utterances in each state.
     - batches: number of batches of proposals.
-    - double: number of utterances that two annotators are to label.
+    - double_count: number of utterances that two annotators are to label.
     - changed: settled utterances whose annotators have changed their choices since. The settled labels stay.
     """
 
-    standing: Mapping[str, LabelStatus]
+    statuses: Mapping[str, LabelStatus]
     states: Mapping[UtteranceState, int]
     annotators: tuple[AnnotatorCount, ...]
     batches: int
-    double: int
+    double_count: int
     changed: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
-        return len(self.standing)
+        return len(self.statuses)
 
     @property
     def final(self) -> int:
@@ -313,34 +318,38 @@ class ProjectOutcome:
         return sum(count for state, count in self.states.items() if state.is_final)
 
 
-def outcome(utterances: Sequence[Utterance], shares: UtteranceAssignment, ledger: Ledger) -> ProjectOutcome:
+def project_outcome(utterances: Sequence[Utterance], assignment: UtteranceAssignment, ledger: Ledger) -> ProjectOutcome:
     """The progress of a project, from the rows so far."""
-    statuses = {example.id: ledger.standing(example.id, shares.annotators_needed(example.id)) for example in utterances}
+    statuses = {
+        example.id: ledger.status_of(example.id, assignment.annotators_needed(example.id)) for example in utterances
+    }
     state_counts = Counter(status.state for status in statuses.values())
     accepted: Counter[str] = Counter()
     by_hand: Counter[str] = Counter()
     for utterance in statuses:
-        for annotator, row in ledger.choices(utterance).items():
-            (by_hand if isinstance(row, Labelled) else accepted)[annotator] += 1
-    names = ledger.annotators
+        for annotator, choice in ledger.choices(utterance).items():
+            if isinstance(choice, Labelled):
+                by_hand[annotator] += 1
+            else:
+                accepted[annotator] += 1
     return ProjectOutcome(
-        statuses,
-        {state: state_counts[state] for state in UtteranceState},
-        tuple(AnnotatorCount(name, accepted[name], by_hand[name]) for name in names),
-        len(ledger.batches),
-        sum(shares.annotators_needed(example.id) > 1 for example in utterances),
-        tuple(id_ for id_ in statuses if ledger.is_changed_since_adjudication(id_)),
+        statuses=statuses,
+        states={state: state_counts[state] for state in UtteranceState},
+        annotators=tuple(AnnotatorCount(name, accepted[name], by_hand[name]) for name in ledger.annotators),
+        batches=len(ledger.batches),
+        double_count=sum(assignment.annotators_needed(example.id) > 1 for example in utterances),
+        changed=tuple(id_ for id_ in statuses if ledger.is_changed_since_adjudication(id_)),
     )
 
 
 def with_proposals(progress: ProjectOutcome, ledger: Ledger) -> tuple[ProjectOutcome, frozenset[str]]:
     """The outcome, where unreviewed utterances have their proposals as labels. Also the ids of these utterances."""
-    proposed = {
-        id_: LabelStatus(status.state, now.proposal.intents, now.proposal.slots)
-        for id_, status in progress.standing.items()
-        if status.state is UtteranceState.PROPOSED and (now := ledger.proposal(id_)) is not None
-    }
-    return replace(progress, standing={**progress.standing, **proposed}), frozenset(proposed)
+    proposed: dict[str, LabelStatus] = {}
+    for id_, status in progress.statuses.items():
+        batched = ledger.proposal(id_)
+        if status.state is UtteranceState.PROPOSED and batched is not None:
+            proposed[id_] = LabelStatus(status.state, batched.proposal.intents, batched.proposal.slots)
+    return replace(progress, statuses={**progress.statuses, **proposed}), frozenset(proposed)
 
 
 def with_labels(
@@ -352,23 +361,16 @@ def with_labels(
     all utterances come, and each gets its state as the group `state`. An utterance in the state WAITING has the labels
     so far.
     """
-    labelled = [_labelled_utterance(utterance, progress.standing[utterance.id]) for utterance in utterances]
-    if not marked:
-        return tuple(
-            utterance
-            for utterance in labelled
-            if progress.standing[utterance.id].state.is_final or utterance.id in also
-        )
-    return tuple(
-        replace(
-            utterance,
-            groups=(
-                *(group for group in utterance.groups if group[0] != STATE),
-                (STATE, progress.standing[utterance.id].state),
-            ),
-        )
-        for utterance in labelled
-    )
+    labelled: list[Utterance] = []
+    for utterance in utterances:
+        status = progress.statuses[utterance.id]
+        example = _labelled_utterance(utterance, status)
+        if marked:
+            other_groups = (group for group in utterance.groups if group[0] != STATE_GROUP)
+            labelled.append(replace(example, groups=(*other_groups, (STATE_GROUP, status.state))))
+        elif status.state.is_final or utterance.id in also:
+            labelled.append(example)
+    return tuple(labelled)
 
 
 def _labelled_utterance(utterance: Utterance, status: LabelStatus) -> Utterance:
@@ -378,11 +380,13 @@ def _labelled_utterance(utterance: Utterance, status: LabelStatus) -> Utterance:
     """
     if status.slots is None:
         return replace(utterance, intents=status.intents)
-    tagged = replace(utterance, intents=status.intents, tags=tags_of(replace(utterance, tags=None, slots=status.slots)))
+    tags = tags_of(replace(utterance, tags=None, slots=status.slots))
+    tagged = replace(utterance, intents=status.intents, tags=tags)
     return replace(tagged, slots=slots_of(tagged))
 
 
-STATE = "state"
+STATE_GROUP = "state"
+"""Name of the group that `with_labels` adds."""
 
 
 def seeded_number(seed: int, purpose: str, utterance: str) -> int:
@@ -396,10 +400,10 @@ class UtteranceAssignment:
     def __init__(self, project: AnnotationProject, utterances: Sequence[Utterance]) -> None:
         self._project = project
         ids = [utterance.id for utterance in utterances]
-        double = sorted(ids, key=lambda id_: seeded_number(project.seed, "double", id_))
+        double_ids = sorted(ids, key=lambda id_: seeded_number(project.seed, "double", id_))
         double_count = round(project.double_share * len(ids)) if project.per_utterance > 1 else 0
-        self._double = frozenset(double[:double_count])
-        self._turn = {
+        self._double = frozenset(double_ids[:double_count])
+        self._turns = {
             id_: turn
             for turn, id_ in enumerate(sorted(ids, key=lambda id_: seeded_number(project.seed, "annotator", id_)))
         }
@@ -435,5 +439,5 @@ class UtteranceAssignment:
 
     def _annotators_of(self, utterance: str) -> tuple[str, ...]:
         """All annotators that the project names, in their order of turn for this utterance."""
-        names, turn = self._project.annotators, self._turn[utterance] % len(self._project.annotators)
+        names, turn = self._project.annotators, self._turns[utterance] % len(self._project.annotators)
         return (*names[turn:], *names[:turn])

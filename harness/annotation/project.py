@@ -163,7 +163,7 @@ class AnnotationRoom:
         self.project: AnnotationProject = read_project(files)
         self.label_set: LabelSet = load_label_set(files.labels)
         self.utterances: tuple[Utterance, ...] = read_corpus(files.utterances).utterances
-        self.shares = UtteranceAssignment(self.project, self.utterances)
+        self.assignment = UtteranceAssignment(self.project, self.utterances)
         self._lock = threading.RLock()
         self._log: AnnotationLog | None = None  # opened for the first write: reading needs no write permission
         self._rows: list[AnnotationRow] = []
@@ -180,7 +180,7 @@ class AnnotationRoom:
 
     @property
     def rows(self) -> tuple[AnnotationRow, ...]:
-        """All rows, in the order of the file, as of the last `refresh` or `keep`."""
+        """All rows, in the order of the file, as of the last `refresh` or `write`."""
         with self._lock:
             return tuple(self._rows)
 
@@ -206,7 +206,7 @@ class AnnotationRoom:
         """A sitting to settle disagreements, with the labels of the annotators as inputs. again: as for `desk`."""
         return self._sitting(self._annotator_name(annotator), again, adjudicating=True)
 
-    def keep(self, rows: Sequence[AnnotationRow]) -> None:
+    def write(self, rows: Sequence[AnnotationRow]) -> None:
         """Writes rows, all or none. Returns when they are on the disk. Rows that are there already change nothing."""
         with self._lock:
             if self._log is None:
@@ -222,10 +222,19 @@ class AnnotationRoom:
                 self._log = None
 
     def _annotator_name(self, annotator: str) -> str:
-        """The name as the project already spells it; unchanged if the annotator is new."""
+        """The name as the project already spells it; unchanged if the annotator is new. InputError."""
         annotators = (row.annotator for row in self.rows if not isinstance(row, Proposed))
         return known_name(annotator_name(annotator), dict.fromkeys((*self.project.annotators, *annotators)))
 
     def _sitting(self, annotator: str, again: Sequence[str], *, adjudicating: bool) -> AnnotationDesk:
-        facts = (self.project, self.label_set, self.utterances, self.refresh(), self.keep)
-        return AnnotationDesk(Worklist(annotator, *facts, adjudicating=adjudicating, again=again))
+        worklist = Worklist(
+            annotator,
+            self.project,
+            self.label_set,
+            self.utterances,
+            rows=self.refresh(),
+            save_rows=self.write,
+            adjudicating=adjudicating,
+            again=again,
+        )
+        return AnnotationDesk(worklist)

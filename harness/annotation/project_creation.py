@@ -50,8 +50,12 @@ def import_rows(
 ) -> LabelImport:
     """Makes a row for each utterance that gets labels or slots that differ from those in `before`.
 
-    utterances: of the project. annotated: of the file. before: earlier imported labels and slots by id. mapping: label
-    of the file → label of the set; other labels stay as they are. source: name of the file.
+    - utterances: those of the project.
+    - annotated: those of the file.
+    - before: earlier imported labels and slots by id.
+    - mapping: label of the file → label of the set; other labels stay as they are.
+    - source: name of the file.
+
     InputProblems if labels or concepts are unknown, or if the rules forbid the labels, each with its place. InputError
     if no utterance of the project gets labels.
     """
@@ -118,16 +122,16 @@ def import_file(room: AnnotationRoom, path: Path, mapping: Mapping[str, str]) ->
     import_result = import_rows(
         room.utterances, read_corpus(path).utterances, room.label_set, before, mapping, str(path)
     )
-    room.keep(import_result.rows)
+    room.write(import_result.rows)
     return import_result
 
 
 def _slots_of(utterance: Utterance) -> Slots | None:
     """The slots of an utterance, without values; None if its slots are not annotated. InputError if they are wrong."""
     tags = tags_of(utterance)
-    return (
-        None if tags is None else tuple(replace(slot, value=None) for slot in slots_of(replace(utterance, tags=tags)))
-    )
+    if tags is None:
+        return None
+    return tuple(replace(slot, value=None) for slot in slots_of(replace(utterance, tags=tags)))
 
 
 def _problem(utterance: Utterance, intents: Intents, refusal: str, label_set: LabelSet, source: str) -> InputError:

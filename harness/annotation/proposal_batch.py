@@ -21,9 +21,11 @@ from harness.understanding.models.crf_understander import SlotField, concept_tag
 from harness.understanding.models.tritraining import Episode, TriTraining
 
 MIN_HELD_OUT = 5
-MIN_LABELLED = 30  # by default a fifth is held out: six of them, just above MIN_HELD_OUT
-MIN_SETS = 2  # with a single set of labels, a classifier has nothing to learn
-BY = "tri-training"
+MIN_LABELLED = 30
+"""By default a fifth is held out: six of them, just above MIN_HELD_OUT."""
+MIN_SETS = 2
+"""With a single set of labels, a classifier has nothing to learn."""
+METHOD = "tri-training"
 
 
 @frozen
@@ -54,10 +56,13 @@ def training_material(
 ) -> Material:
     """Divides a project into training, held-out and unlabelled utterances.
 
-    `final`: utterance → its final labels. `open_`: ids that need proposals. `share`: share of the labelled utterances
-    to hold out. `split`: hold out the labelled utterances of this split instead; None to use `share`. An utterance is
-    held out only if each of its labels remains in training. InputError if too few are labelled, or none needs a
-    proposal.
+    - final: id of an utterance → its final labels.
+    - open_: ids that need proposals.
+    - share: share of the labelled utterances to hold out.
+    - split: hold out the labelled utterances of this split instead; None to use `share`.
+
+    An utterance is held out only if each of its labels remains in training. InputError if too few are labelled, or none
+    needs a proposal.
     """
     texts = [utterance for utterance in utterances if utterance.words]
     # Imported labels can break the rules of the label set; such utterances are not used for training.
@@ -81,16 +86,17 @@ def training_material(
             "all labelled utterances have the same labels",
             remedy="Label at least one utterance with other intents first",
         )
-    train, held_out = _divided(labelled, seed, share, split)
+    train, held_out = _hold_out(labelled, seed, share, split)
     if len(held_out) < MIN_HELD_OUT:
         problem = f"{len(held_out)} of {len(labelled)} labelled utterances are held out, but {MIN_HELD_OUT} are needed"
         raise InputError(problem, remedy="Give a larger --held-out, or label more utterances")
     return Material(tuple(train), tuple(held_out), unlabelled, len(utterances) - len(texts))
 
 
-def _divided(
+def _hold_out(
     labelled: Sequence[Utterance], seed: int, share: float, split: str | None
 ) -> tuple[list[Utterance], list[Utterance]]:
+    """The utterances to train on and those to hold out, see `training_material`; both in the order of the data."""
     count = len(labelled) if split is not None else round(share * len(labelled))
     remaining_counts = Counter(label for utterance in labelled for label in utterance.intents or ())
     held_out: set[str] = set()
@@ -102,12 +108,11 @@ def _divided(
         if all(remaining_counts[label] > 1 for label in utterance.intents or ()):
             remaining_counts.subtract(utterance.intents or ())
             held_out.add(utterance.id)
-    return [utterance for utterance in labelled if utterance.id not in held_out], [
-        utterance for utterance in labelled if utterance.id in held_out
-    ]
+    train = [utterance for utterance in labelled if utterance.id not in held_out]
+    return train, [utterance for utterance in labelled if utterance.id in held_out]
 
 
-def vote_batch(training: TriTraining, used: Material, *, id_: str, classifier: str, wall_s: float) -> Proposed:
+def vote_batch(training: TriTraining, material: Material, *, id_: str, classifier: str, wall_s: float) -> Proposed:
     """The votes of tri-training as a batch, with the least certain of each kind first.
 
     The facts of the batch describe the training; reports show them. id_: id of the row. wall_s: seconds since 1970.
@@ -122,9 +127,9 @@ def vote_batch(training: TriTraining, used: Material, *, id_: str, classifier: s
         "kept triad": str(triad.number + 1),
         "episodes": str(len(triad.episodes) - 1),
         "ending": triad.ending.value,
-        "trained on": str(len(used.train)),
+        "trained on": str(len(material.train)),
         "samples": " ".join(map(str, triad.samples)),
-        "held out": str(len(used.held_out)),
+        "held out": str(len(material.held_out)),
         "held out, exactly right": f"{right.count} of {right.total}",
         "threshold": exact(training.rule.threshold),
         "refused by the label set": str(sum(bool(vote.refused) for vote in training.voted)),
@@ -132,7 +137,7 @@ def vote_batch(training: TriTraining, used: Material, *, id_: str, classifier: s
     }
     return Proposed(
         id_,
-        f"{BY}:{classifier}",
+        f"{METHOD}:{classifier}",
         tuple(LabelProposal(vote.utterance, vote.intents, vote.votes) for vote in ordered),
         wall_s,
         tuple(facts.items()),
@@ -161,17 +166,17 @@ def guess_batch(
 
 
 def with_slots(
-    proposed: Proposed, utterances: Sequence[Utterance], standing: Mapping[str, LabelStatus]
+    proposed: Proposed, utterances: Sequence[Utterance], statuses: Mapping[str, LabelStatus]
 ) -> tuple[Proposed, int]:
     """The batch with slots for its utterances, and the number of utterances from which the slot model has learnt.
 
     The model is the random field of the understander `crf`, with its default settings. It learns from the slots in
-    `standing`, the status of each utterance by id. Without any slots there, the batch stays as it is, and the number
+    `statuses`, the status of each utterance by id. Without any slots there, the batch stays as it is, and the number
     is 0. PluginError without python-crfsuite.
     """
     examples = []
     for utterance in utterances:
-        status = standing[utterance.id]
+        status = statuses[utterance.id]
         if status.slots is not None and status.intents is not None and utterance.words:
             tags = tags_of(replace(utterance, tags=None, slots=status.slots))
             examples.append(replace(utterance, intents=status.intents, tags=tags))
@@ -184,9 +189,8 @@ def with_slots(
         utterance = by_id[proposal.utterance]
         slots = slots_of(replace(utterance, tags=field.tags(utterance.words, proposal.intents or ())))
         proposals.append(replace(proposal, slots=tuple(replace(slot, value=None) for slot in slots)))
-    return replace(
-        proposed, proposals=tuple(proposals), facts=(*proposed.facts, ("slots learnt from", str(len(examples))))
-    ), len(examples)
+    facts = (*proposed.facts, ("slots learnt from", str(len(examples))))
+    return replace(proposed, proposals=tuple(proposals), facts=facts), len(examples)
 
 
 ENDINGS = {
@@ -196,14 +200,14 @@ ENDINGS = {
 }
 
 
-def material_lines(used: Material, classifier: str) -> Iterator[str]:
+def material_lines(material: Material, classifier: str) -> Iterator[str]:
     """The text for people, before the training: how many utterances are in each part of the material."""
     yield (
-        f"{shown(classifier, 60)}: trained on {len(used.train)}, held out {len(used.held_out)}, "
-        f"{counted(len(used.unlabelled), 'utterance')} to propose for"
+        f"{shown(classifier, 60)}: trained on {len(material.train)}, held out {len(material.held_out)}, "
+        f"{counted(len(material.unlabelled), 'utterance')} to propose for"
     )
-    if used.wordless:
-        yield f"{counted(used.wordless, 'utterance')} without words left out"
+    if material.wordless:
+        yield f"{counted(material.wordless, 'utterance')} without words left out"
 
 
 def episode_line(episode: Episode, triads: int) -> str:
@@ -241,10 +245,10 @@ def training_lines(training: TriTraining) -> Iterator[str]:
     if training.shared_texts:
         yield f"{training.shared_texts} held-out texts are also training texts: results are optimistic"
     labelled = [vote for vote in training.voted if vote.intents is not None]
-    number = len(training.voted)
+    total = len(training.voted)
     yield (
-        f"proposed for {len(labelled)} of {number} by consensus ({percent(len(labelled) / number, 2)}), "
-        f"all three agree on {sum(vote.unanimous for vote in labelled)}; without consensus {number - len(labelled)}"
+        f"proposed for {len(labelled)} of {total} by consensus ({percent(len(labelled) / total, 2)}), "
+        f"all three agree on {sum(vote.unanimous for vote in labelled)}; without consensus {total - len(labelled)}"
     )
     for reason, count in Counter(vote.refused for vote in training.voted if vote.refused).most_common(3):
         yield f"  of these, {count} agree on labels that the label set forbids: {shown(reason, 120)}"

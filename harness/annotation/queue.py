@@ -31,8 +31,9 @@ from harness.model.understanding import Utterance
 class ProposalGroup:
     """Utterances with the same proposal.
 
-    intents: the proposed labels. open: ids of those still to be reviewed, sorted by text. total: number of open and
-    reviewed ones.
+    - intents: the proposed labels.
+    - open: ids of those still to be reviewed, sorted by text.
+    - total: number of open and reviewed ones.
     """
 
     intents: Intents
@@ -44,9 +45,9 @@ class ProposalGroup:
 class Queue:
     """The queue of one annotator.
 
-    groups: groups of proposals, the largest first, including those with nothing open. by_hand: ids of utterances to
-    label by hand, in order; skipped ones come last. error: estimated error of the classifier that orders `by_hand`,
-    between 0 and 1; None without one.
+    - groups: groups of proposals, the largest first, including those with nothing open.
+    - by_hand: ids of utterances to label by hand, in order; skipped ones come last.
+    - error: estimated error of the classifier that orders `by_hand`, between 0 and 1; None without one.
     """
 
     groups: tuple[ProposalGroup, ...]
@@ -63,7 +64,7 @@ class _QueuePart:
     - is_struck: the annotator's last review struck the proposal.
     - reviewed: the labels that the annotator accepted or struck last; None without a review.
     - proposed: the proposal to review now. If it is None and nothing is chosen, the utterance is labelled by hand.
-    - skipped: number of the row that skipped the utterance, if that is the annotator's last row; else None.
+    - skipped: position of the row that skipped the utterance, if that is the annotator's last row; else None.
     """
 
     is_chosen: bool
@@ -74,16 +75,16 @@ class _QueuePart:
 
 
 @dataclass(slots=True)
-class _KnownQueue:
-    """The parts of one annotator's queue, by id, in the order of the texts.
+class _CachedQueue:
+    """The parts of one annotator's queue.
 
-    touches: `Ledger.touches` at the time when the parts were last updated. A part is None if the utterance is not for
-    this annotator.
+    - parts: id of an utterance → its part, in the order of the texts; None if it is not for this annotator.
+    - change_count: `Ledger.change_count` when the parts were last updated.
     """
 
     ledger: Ledger
     parts: dict[str, _QueuePart | None]
-    touches: int
+    change_count: int
 
 
 class Queues:
@@ -91,14 +92,13 @@ class Queues:
 
     def __init__(self, project: AnnotationProject, label_set: LabelSet, utterances: Sequence[Utterance]) -> None:
         self._project = project
-        self._doubts = (
-            UncertaintyOrder(project, label_set, utterances) if project.order is LabellingOrder.DOUBT else None
-        )
+        by_doubt = project.order is LabellingOrder.DOUBT
+        self._uncertainty = UncertaintyOrder(project, label_set, utterances) if by_doubt else None
         self._text = {utterance.id: utterance.text for utterance in utterances}
         self._ids_by_text = sorted(self._text, key=lambda id_: (self._text[id_].casefold(), id_))
         self._turns: dict[str, dict[str, int]] = {}
-        self._cached: dict[str, _KnownQueue] = {}
-        self.shares = UtteranceAssignment(project, utterances)
+        self._cached: dict[str, _CachedQueue] = {}
+        self.assignment = UtteranceAssignment(project, utterances)
 
     def queue_of(self, annotator: str, ledger: Ledger) -> Queue:
         """The annotator's own queue. It does not depend on the labels that others have chosen."""
@@ -134,19 +134,20 @@ class Queues:
         count = AnnotationCount(
             total, chosen_count, total - chosen_count, to_review, len(by_hand), struck=struck, skipped=len(skipped)
         )
-        doubts = self._doubts.turns(annotator, ledger) if self._doubts is not None and by_hand else {}
-        error = self._doubts.error(annotator) if doubts and self._doubts is not None else None
-        return Queue(groups, self._ordered(by_hand, skipped, annotator, doubts), count, error)
+        doubts = self._uncertainty.turns(annotator, ledger) if self._uncertainty is not None and by_hand else {}
+        error = self._uncertainty.error(annotator) if doubts and self._uncertainty is not None else None
+        return Queue(groups, self._in_order(by_hand, skipped, annotator, doubts), count, error)
 
     def _queue_parts(self, annotator: str, ledger: Ledger) -> dict[str, _QueuePart | None]:
+        """The parts of the annotator's queue, updated for rows that are new since the last call."""
         queue = self._cached.get(annotator)
         if queue is None or queue.ledger is not ledger:
             parts = {utterance: self._queue_part(annotator, utterance, ledger) for utterance in self._ids_by_text}
-            queue = self._cached[annotator] = _KnownQueue(ledger, parts, ledger.touches)
-        for utterance in ledger.touched(queue.touches):
+            queue = self._cached[annotator] = _CachedQueue(ledger, parts, ledger.change_count)
+        for utterance in ledger.changed_since(queue.change_count):
             if utterance in queue.parts:
                 queue.parts[utterance] = self._queue_part(annotator, utterance, ledger)
-        queue.touches = ledger.touches
+        queue.change_count = ledger.change_count
         return queue.parts
 
     def _queue_part(self, annotator: str, utterance: str, ledger: Ledger) -> _QueuePart | None:
@@ -154,18 +155,18 @@ class Queues:
         all_acts = ledger.acts_on(utterance)
         acts = [row for row in all_acts if row.annotator == annotator and not is_adjudication(row)]
         annotators = {row.annotator for row in all_acts if isinstance(row, Accepted | Labelled)}
-        if annotator not in annotators and not self.shares.is_for(annotator, utterance, annotators):
+        if annotator not in annotators and not self.assignment.is_for(annotator, utterance, annotators):
             return None
         row = next((row for row in reversed(acts) if isinstance(row, Accepted | Struck)), None)
         reviewed, is_struck = None if row is None else row.intents, isinstance(row, Struck)
         if annotator in annotators:
             return _QueuePart(True, is_struck, reviewed)
-        skipped = ledger.number(acts[-1]) if acts and isinstance(acts[-1], Skipped) else None
+        skipped = ledger.position_of(acts[-1]) if acts and isinstance(acts[-1], Skipped) else None
         return _QueuePart(
             False, is_struck, reviewed, self._proposal_to_review(annotator, utterance, row, annotators, ledger), skipped
         )
 
-    def of_disputed(self, annotator: str, ledger: Ledger) -> Queue:
+    def disputed_queue(self, annotator: str, ledger: Ledger) -> Queue:
         """The queue of an adjudicator: the utterances on which annotators disagree, and which nobody has settled.
 
         The counts include those that this adjudicator has settled.
@@ -174,7 +175,7 @@ class Queues:
         skipped: dict[str, int] = {}
         settled_count = 0
         for utterance in self._text:
-            state = ledger.standing(utterance, self.shares.annotators_needed(utterance)).state
+            state = ledger.status_of(utterance, self.assignment.annotators_needed(utterance)).state
             if state is UtteranceState.ADJUDICATED:
                 settled = ledger.adjudication(utterance)
                 settled_count += settled is not None and settled.annotator == annotator
@@ -182,11 +183,11 @@ class Queues:
                 open_ids.append(utterance)
                 acts = [row for row in ledger.acts_on(utterance) if row.annotator == annotator and is_adjudication(row)]
                 if acts:
-                    skipped[utterance] = ledger.number(acts[-1])
+                    skipped[utterance] = ledger.position_of(acts[-1])
         count = AnnotationCount(
             settled_count + len(open_ids), settled_count, len(open_ids), to_label=len(open_ids), skipped=len(skipped)
         )
-        return Queue((), self._ordered(open_ids, skipped, annotator), count)
+        return Queue((), self._in_order(open_ids, skipped, annotator), count)
 
     def _proposal_to_review(
         self, annotator: str, utterance: str, reviewed: Act | None, annotators: Collection[str], ledger: Ledger
@@ -200,19 +201,19 @@ class Queues:
             return None
         if isinstance(reviewed, Struck) and reviewed.intents == batched.proposal.intents:
             return None
-        second = self._project.second is SecondAnnotatorMode.HAND and self.shares.is_second(
-            annotator, utterance, annotators
-        )
-        return None if second else batched.proposal.intents
+        is_second = self.assignment.is_second(annotator, utterance, annotators)
+        if is_second and self._project.second is SecondAnnotatorMode.HAND:
+            return None
+        return batched.proposal.intents
 
-    def _ordered(
+    def _in_order(
         self, utterances: list[str], skipped: dict[str, int], annotator: str, doubts: Mapping[str, int] = {}
     ) -> tuple[str, ...]:
         """The utterances in the order in which they come up.
 
         First come those without a turn in `doubts`, in a random order that is the annotator's own. Then come the
         others, with the most doubtful first. Skipped ones are last, with the one that was skipped first at their head.
-        doubts: turns that a classifier gives. skipped: numbers of the rows that skipped.
+        doubts: turns that a classifier gives. skipped: positions of the rows that skipped.
         """
         if annotator not in self._turns:
             seed = self._project.seed
@@ -236,11 +237,11 @@ def next_group(groups: Sequence[ProposalGroup], postponed: Sequence[Intents]) ->
     current_groups = [group for group in open_groups if group.intents not in postponed]
     if current_groups:
         return current_groups[0]
-    last = {intents: number for number, intents in enumerate(postponed)}
-    return min(open_groups, key=lambda group: last[group.intents], default=None)
+    turns = {intents: turn for turn, intents in enumerate(postponed)}
+    return min(open_groups, key=lambda group: turns[group.intents], default=None)
 
 
-def by_batch(ledger: Ledger, utterances: Sequence[str]) -> list[tuple[str, list[str]]]:
+def group_by_batch(ledger: Ledger, utterances: Sequence[str]) -> list[tuple[str, list[str]]]:
     """Pairs of a batch and the utterances for which it proposes, since two batches may propose the same labels.
 
     The batch is "" for utterances without a proposal.
@@ -262,7 +263,7 @@ def pace_s(acts: Sequence[Act], annotator: str, *, adjudicating: bool) -> float 
     Each utterance of a page counts with an equal share of the page's time. None if no act has a time yet.
     acts: rows in force. adjudicating: whether to take acts of settling disagreements instead of own labels.
     """
-    times: dict[str, tuple[float, int]] = {}
+    times: dict[str, tuple[float, int]] = {}  # id of a page or of a row → (time in s, number of utterances)
     for row in reversed(acts):
         if row.annotator != annotator or isinstance(row, Skipped) or is_adjudication(row) is not adjudicating:
             continue

@@ -42,48 +42,50 @@ from harness.understanding.reports.score_text import per_cent
 
 @frozen
 class AnnotationReport:
-    """Counts of utterances, unless a field says otherwise. If several batches contain an utterance, the latest counts.
-
-    - utterances: all of the project.
-    - final: with final labels.
-    - labelled_before: labelled by hand or import before the first batch.
-    - batches: number of batches.
-    - proposed: in a batch.
-    - consensus: in a batch, with proposed labels. Each is accepted, struck, overridden or unreviewed.
-    - refused: without proposed labels, although two of three votes agree: the label set forbids their labels.
-    - unanimous: all votes equal the proposal. unanimous_struck: of these, struck or overridden.
-    - struck: somebody struck the proposal.
-    - accepted: not struck. Somebody accepted the proposal and kept it, or the last labels by hand equal it.
-    - overridden: not struck, and the last labels by hand differ from the proposal.
-    - unreviewed: nobody reviewed the proposal or labelled the utterance.
-    - by_hand, by_import, by_review: with final labels from this source (`_label_source`).
-    - review_time_s, hand_time_s: seconds of annotators, for rows that have a time.
-    - cpu_s: CPU seconds of all batches.
-    - splits: counts of final labels by split, "" for utterances without a split.
-    - facts: the facts of the last batch.
-    """
+    """Counts of utterances, unless a field says otherwise. If several batches have an utterance, the latest counts."""
 
     utterances: int = 0
+    """All utterances of the project."""
     final: int = 0
+    """Those with final labels."""
     labelled_before: int = 0
+    """Those that were labelled by hand or import before the first batch."""
     batches: int = 0
+    """Number of batches."""
     proposed: int = 0
+    """Those in a batch."""
     consensus: int = 0
+    """Those in a batch, with proposed labels. Each is accepted, struck, overridden or unreviewed."""
     refused: int = 0
+    """Those without proposed labels, although two of three votes agree: the label set forbids their labels."""
     unanimous: int = 0
+    """Those of which all votes equal the proposal."""
     unanimous_struck: int = 0
+    """Those of `unanimous` that were struck or overridden."""
     accepted: int = 0
+    """Not struck. Somebody accepted the proposal and kept it, or the last labels by hand equal it."""
     struck: int = 0
+    """Somebody struck the proposal."""
     overridden: int = 0
+    """Not struck, and the last labels by hand differ from the proposal."""
     unreviewed: int = 0
+    """Nobody reviewed the proposal or labelled the utterance."""
     by_hand: int = 0
+    """Those with final labels that were given by hand (`_label_source`)."""
     by_import: int = 0
+    """Those with final labels from a file."""
     by_review: int = 0
+    """Those with final labels from accepted proposals."""
     review_time_s: float = 0.0
+    """Time of annotators at pages, for rows that have a time."""
     hand_time_s: float = 0.0
+    """Time of annotators at labelling by hand, for rows that have a time."""
     cpu_s: float = 0.0
+    """CPU time of all batches."""
     splits: Mapping[str, LabelCounts] = field(default_factory=dict)
+    """Counts of final labels by split; "" for utterances without a split."""
     facts: tuple[tuple[str, str], ...] = ()
+    """The facts of the last batch."""
 
     @property
     def without_consensus(self) -> int:
@@ -110,34 +112,34 @@ def annotation_report(
 ) -> AnnotationReport:
     """Counts the utterances of a project. rows: in the order of the file. final: id → final labels of an utterance."""
     ids = {utterance.id for utterance in utterances}
-    in_file = list({row.id: row for row in rows}.values())
-    withdrawn = {id_ for row in in_file if isinstance(row, Withdrawn) for id_ in row.rows}
-    batches = [row for row in in_file if isinstance(row, Proposed)]
+    distinct_rows = list({row.id: row for row in rows}.values())
+    withdrawn = {id_ for row in distinct_rows if isinstance(row, Withdrawn) for id_ in row.rows}
+    batches = [row for row in distinct_rows if isinstance(row, Proposed)]
     proposals = {
         proposal.utterance: proposal for row in batches for proposal in row.proposals if proposal.utterance in ids
     }
     acts: dict[str, list[Act]] = defaultdict(list)
-    before: set[str] = set()
+    labelled_before: set[str] = set()
     batch_seen = False
-    for row in in_file:
+    for row in distinct_rows:
         if isinstance(row, Proposed):
             batch_seen = True
         elif not isinstance(row, Withdrawn) and row.id not in withdrawn:
             for id_ in utterances_of(row):
                 acts[id_].append(row)
                 if not batch_seen and isinstance(row, Labelled):
-                    before.add(id_)
+                    labelled_before.add(id_)
     outcome_by_id = {
         id_: _review_outcome(proposal, acts[id_]) for id_, proposal in proposals.items() if proposal.intents is not None
     }
     sources = [_label_source(acts[utterance.id]) for utterance in utterances if utterance.id in final]
     outcomes = Counter(outcome_by_id.values())
-    agreed = {id_ for id_ in outcome_by_id if set(proposals[id_].votes) == {proposals[id_].intents}}
-    counted_rows = [row for row in in_file if row.id not in withdrawn]
+    unanimous = {id_ for id_ in outcome_by_id if set(proposals[id_].votes) == {proposals[id_].intents}}
+    counted_rows = [row for row in distinct_rows if row.id not in withdrawn]
     return AnnotationReport(
         utterances=len(utterances),
         final=len(sources),
-        labelled_before=len(before & ids),
+        labelled_before=len(labelled_before & ids),
         batches=len(batches),
         proposed=len(proposals),
         consensus=len(outcome_by_id),
@@ -145,8 +147,8 @@ def annotation_report(
             proposal.intents is None and len(set(proposal.votes)) < len(proposal.votes)
             for proposal in proposals.values()
         ),
-        unanimous=len(agreed),
-        unanimous_struck=sum(outcome_by_id[id_] in ("struck", "overridden") for id_ in agreed),
+        unanimous=len(unanimous),
+        unanimous_struck=sum(outcome_by_id[id_] in ("struck", "overridden") for id_ in unanimous),
         accepted=outcomes["accepted"],
         struck=outcomes["struck"],
         overridden=outcomes["overridden"],
@@ -163,15 +165,16 @@ def annotation_report(
 
 
 def _review_outcome(proposal: LabelProposal, acts: Sequence[Act]) -> str:
-    on_it = [row for row in acts if isinstance(row, Accepted | Struck) and row.intents == proposal.intents]
-    if any(isinstance(row, Struck) for row in on_it):
+    """The field of `AnnotationReport` that counts a proposal, from the rows about its utterance."""
+    reviews = [row for row in acts if isinstance(row, Accepted | Struck) and row.intents == proposal.intents]
+    if any(isinstance(row, Struck) for row in reviews):
         return "struck"
-    if on_it and not any(_was_relabelled(row, acts) for row in on_it):
+    if reviews and not any(_was_relabelled(row, acts) for row in reviews):
         return "accepted"
-    chosen = [row for row in acts if isinstance(row, Labelled | Adjudicated)]
-    if not chosen:
+    labelled_by_hand = [row for row in acts if isinstance(row, Labelled | Adjudicated)]
+    if not labelled_by_hand:
         return "unreviewed"
-    return "accepted" if chosen[-1].intents == proposal.intents else "overridden"
+    return "accepted" if labelled_by_hand[-1].intents == proposal.intents else "overridden"
 
 
 def _was_relabelled(accepted: Act, acts: Sequence[Act]) -> bool:
@@ -200,6 +203,7 @@ def _page_time(rows: Sequence[AnnotationRow]) -> float:
 
 
 def _cpu_s(row: Proposed) -> float:
+    """The CPU time that the facts of a batch state; 0 if they state none, or something else than a number."""
     try:
         return float(dict(row.facts).get("cpu_s", "0"))
     except ValueError:
@@ -224,8 +228,8 @@ def lines(report: AnnotationReport, labels: Sequence[str]) -> Iterator[str]:
     yield ""
     if report.facts:
         yield "last batch: " + shown(", ".join(f"{name} {value}" for name, value in report.facts))
-    people = f"{_minutes(report.review_time_s)} at pages, {_minutes(report.hand_time_s)} by hand"
-    yield f"CPU time of classifiers {seconds(report.cpu_s)}; people {people}"
+    annotators_time = f"{_minutes(report.review_time_s)} at pages, {_minutes(report.hand_time_s)} by hand"
+    yield f"CPU time of classifiers {seconds(report.cpu_s)}; people {annotators_time}"
     yield ""
     yield "final labels; an utterance without them counts as not annotated"
     splits = tuple((split or "-", counts) for split, counts in report.splits.items())
@@ -303,7 +307,7 @@ def _minutes(time_s: float) -> str:
     return fixed(time_s / 60, 1, "min")
 
 
-SAID = {
+MEANINGS = {
     UtteranceState.OPEN: "not labelled, and no labels are proposed",
     UtteranceState.PROPOSED: "labels are proposed, not reviewed yet",
     UtteranceState.STRUCK: "the proposal was struck; label by hand",
@@ -314,6 +318,7 @@ SAID = {
     UtteranceState.ADJUDICATED: "final: settled",
 }
 MAX_IDS = 3
+"""Number of ids in a note on utterances that were labelled differently after they were settled."""
 
 
 def outcome_lines(
@@ -321,15 +326,16 @@ def outcome_lines(
 ) -> Iterator[str]:
     """The text for people: the progress of a project.
 
-    guessed: guesses of a classifier for the unlabelled utterances, None without them. width: of the text, in columns.
+    - guessed: guesses of a classifier for the unlabelled utterances; None without them.
+    - width: columns of the text.
     """
     labels = plain_text(label_set, 64)
     yield f"project {plain_text(project.id, 100)}: {counted(progress.total, 'utterance')}, label set {labels}"
-    if progress.double:
-        yield f"{counted(progress.double, 'utterance')} for two annotators"
+    if progress.double_count:
+        yield f"{counted(progress.double_count, 'utterance')} for two annotators"
     yield f"{progress.final} of {progress.total} final"
     columns = Column("state"), Column("utterances"), Column("meaning", left=True)
-    states = [(state.value, f"{number:,}", SAID[state]) for state, number in progress.states.items() if number]
+    states = [(state.value, f"{count:,}", MEANINGS[state]) for state, count in progress.states.items() if count]
     yield from ("", *text_table(columns, states, width), "")
     if progress.changed:
         yield _changed_note(progress.changed)
@@ -364,7 +370,7 @@ def outcome_object(
         "label_set": label_set,
         "utterances": progress.total,
         "final": progress.final,
-        "double": progress.double,
+        "double": progress.double_count,
         "batches": progress.batches,
         "states": {state.value: number for state, number in progress.states.items()},
         "changed_since_settled": list(progress.changed),

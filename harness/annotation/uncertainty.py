@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from harness.annotation.ledger import Ledger, UtteranceAssignment, UtteranceState, outcome
+from harness.annotation.ledger import Ledger, UtteranceAssignment, UtteranceState, project_outcome
 from harness.model.annotation import IMPORTED, AnnotationProject, Intents, LabelSet
 from harness.model.choices import DEFAULT_CLASSIFIER
 from harness.model.frozen import frozen
@@ -20,7 +20,8 @@ from harness.model.understanding import Utterance
 from harness.understanding.models.tritraining import classifier_maker
 from harness.understanding.models.votes import selected_labels, sets_of
 
-MIN_SETS = 2  # With a single set of labels, a classifier has nothing to learn.
+MIN_SETS = 2
+"""With a single set of labels, a classifier has nothing to learn."""
 UNLABELLED = (UtteranceState.OPEN, UtteranceState.PROPOSED, UtteranceState.STRUCK)
 
 
@@ -35,7 +36,7 @@ class Guess:
     certainty: float
 
 
-def guesses(
+def guess_labels(
     learned: Sequence[tuple[Utterance, Intents]], unlabelled: Sequence[Utterance], label_set: LabelSet, seed: int
 ) -> dict[str, Guess]:
     """A guess for each unlabelled utterance, by id; {} if there are too few labels to learn from.
@@ -82,29 +83,34 @@ class ProjectGuesses:
         return estimated_error(self.guesses)
 
 
-def of_project(
-    utterances: Sequence[Utterance], shares: UtteranceAssignment, ledger: Ledger, label_set: LabelSet, seed: int
+def guess_project(
+    utterances: Sequence[Utterance], assignment: UtteranceAssignment, ledger: Ledger, label_set: LabelSet, seed: int
 ) -> ProjectGuesses:
     """Guesses from the labels of all annotators. Labels count even if a second annotator is still to come."""
-    statuses = outcome(utterances, shares, ledger).standing
-    learned = [
-        (utterance, intents) for utterance in utterances if (intents := statuses[utterance.id].intents) is not None
-    ]
-    unlabelled = [
-        utterance for utterance in utterances if utterance.words and statuses[utterance.id].state in UNLABELLED
-    ]
-    return ProjectGuesses(len(learned), guesses(learned, unlabelled, label_set, seed))
+    statuses = project_outcome(utterances, assignment, ledger).statuses
+    learned: list[tuple[Utterance, Intents]] = []
+    unlabelled: list[Utterance] = []
+    for utterance in utterances:
+        status = statuses[utterance.id]
+        if status.intents is not None:
+            learned.append((utterance, status.intents))
+        if status.state in UNLABELLED and utterance.words:
+            unlabelled.append(utterance)
+    return ProjectGuesses(len(learned), guess_labels(learned, unlabelled, label_set, seed))
 
 
 @dataclass(slots=True)
 class _CachedUncertainty:
-    """The state of the classifier for one annotator. touches: `Ledger.touches` at that time.
+    """The state of the classifier for one annotator.
 
-    labels: (number of the row, labels) by utterance. learned: the part of them that the classifier has learnt from.
+    - change_count: `Ledger.change_count` when the labels were last updated.
+    - labels: id of an utterance → (position of the row, labels).
+    - learned: (position of the row, id of the utterance) of the labels that the classifier has learnt from.
+    - turns, error: the results of the classifier.
     """
 
     ledger: Ledger
-    touches: int
+    change_count: int
     labels: dict[str, tuple[int, Intents]]
     learned: tuple[tuple[int, str], ...] = ()
     turns: Mapping[str, int] = field(default_factory=dict)
@@ -128,23 +134,12 @@ class UncertaintyOrder:
 
         The classifier learns again when another batch of labels is complete. That takes some tenths of a second.
         """
-        cached = self._cached.get(annotator)
-        if cached is None or cached.ledger is not ledger:
-            cached = self._cached[annotator] = _CachedUncertainty(ledger, ledger.touches, {})
-            touched: Iterable[str] = self._utterances
-        else:
-            touched = ledger.touched(cached.touches)
-        for id_ in touched:
-            cached.labels.pop(id_, None)
-            choices = ledger.choices(id_)
-            if id_ in self._utterances and (row := choices.get(annotator) or choices.get(IMPORTED)) is not None:
-                cached.labels[id_] = ledger.number(row), row.intents
-        cached.touches = ledger.touches
-        numbers = sorted((number, id_) for id_, (number, _) in cached.labels.items())
-        learned = tuple(numbers[: len(numbers) - len(numbers) % self._project.batch])
+        cached = self._updated_labels(annotator, ledger)
+        positions = sorted((position, id_) for id_, (position, _) in cached.labels.items())
+        learned = tuple(positions[: len(positions) - len(positions) % self._project.batch])
         if learned != cached.learned:
             cached.learned = learned
-            guess_by_id = guesses(
+            guess_by_id = guess_labels(
                 [(self._utterances[id_], cached.labels[id_][1]) for _, id_ in learned],
                 [
                     utterance
@@ -158,6 +153,23 @@ class UncertaintyOrder:
             cached.turns = {id_: turn for turn, id_ in enumerate(ordered)}
             cached.error = estimated_error(guess_by_id)
         return cached.turns
+
+    def _updated_labels(self, annotator: str, ledger: Ledger) -> _CachedUncertainty:
+        """The state for an annotator, with the labels of all rows so far. Reads only utterances that have new rows."""
+        cached = self._cached.get(annotator)
+        if cached is None or cached.ledger is not ledger:
+            cached = self._cached[annotator] = _CachedUncertainty(ledger, ledger.change_count, {})
+            changed: Iterable[str] = self._utterances
+        else:
+            changed = ledger.changed_since(cached.change_count)
+        for id_ in changed:
+            cached.labels.pop(id_, None)
+            choices = ledger.choices(id_)
+            choice = choices.get(annotator) or choices.get(IMPORTED)
+            if choice is not None and id_ in self._utterances:
+                cached.labels[id_] = ledger.position_of(choice), choice.intents
+        cached.change_count = ledger.change_count
+        return cached
 
     def error(self, annotator: str) -> float | None:
         """The estimated error of the classifier that gave the latest turns; None before the first batch."""

@@ -14,7 +14,9 @@ from harness.model.understanding import Slot, joined
 class AnnotationPhase(StrEnum):
     """What an annotator does now.
 
-    REVIEWING: proposals, by groups. LABELLING: one utterance by hand. FINISHED: nothing is left to do.
+    - REVIEWING: reviews proposals, by groups.
+    - LABELLING: labels one utterance by hand.
+    - FINISHED: nothing is left to do.
     """
 
     REVIEWING = "reviewing"
@@ -50,8 +52,10 @@ def marked_text(words: Sequence[str], slots: Slots) -> str:
 class GroupView:
     """A group of utterances with the same proposal.
 
-    number: position of the group, from 1; 0 if it is no longer in the queue. groups: number of all groups. left: number
-    of its utterances still to be reviewed. total: number of all its utterances.
+    - number: position of the group, from 1; 0 if it is no longer in the queue.
+    - groups: number of all groups.
+    - left: number of its utterances still to be reviewed.
+    - total: number of all its utterances.
     """
 
     intents: Intents
@@ -65,8 +69,10 @@ class GroupView:
 class PageLine:
     """An utterance on a page.
 
-    number: its number on the page, from 1, for `strike_number`. utterance: its id. text: its text, with the proposed
-    slots in brackets.
+    - number: its number on the page, from 1, for `strike_number`.
+    - utterance: its id.
+    - text: its text, with the proposed slots in brackets.
+    - struck: whether the annotator has struck its proposal on the page.
     """
 
     number: int
@@ -86,32 +92,30 @@ class AnnotationInput:
 
 @frozen
 class LabellingItem:
-    """An utterance to label.
-
-    - utterance: its id.
-    - chosen: labels so far, in the order of the label set.
-    - saved: whether the labels, slots and comment so far are on the disk.
-    - proposal: None if there is none, or if the annotator may not see it yet.
-    - struck: whether this annotator struck the proposal.
-    - refusal: why `chosen` cannot be saved, "" if it can.
-    - inputs: labels of the annotators, for adjudicators only.
-    - words: the words of the text.
-    - slots: marked so far.
-    - proposed_slots: texts from `slot_texts`, shown together with `proposal`.
-    """
+    """An utterance to label."""
 
     utterance: str
+    """Its id."""
     text: str
     chosen: Intents = ()
+    """Labels so far, in the order of the label set."""
     saved: bool = False
+    """Whether the labels, slots and comment so far are on the disk."""
     proposal: Intents | None = None
+    """The proposed labels; None if there are none, or if the annotator may not see them yet."""
     struck: bool = False
+    """Whether this annotator struck the proposal."""
     refusal: str = ""
+    """Why `chosen` cannot be saved; "" if it can."""
     comment: str = ""
     inputs: tuple[AnnotationInput, ...] = ()
+    """Labels of the annotators, for adjudicators only."""
     words: tuple[str, ...] = ()
+    """The words of the text."""
     slots: Slots = ()
+    """Slots marked so far."""
     proposed_slots: tuple[str, ...] = ()
+    """Texts from `slot_texts`, shown together with `proposal`."""
 
     @property
     def differs(self) -> bool:
@@ -122,11 +126,9 @@ class LabellingItem:
     @property
     def shared(self) -> set[str]:
         """Labels and texts of slots that all inputs have."""
-        return (
-            set.intersection(*({*annotation.intents, *annotation.slots} for annotation in self.inputs))
-            if self.inputs
-            else set()
-        )
+        if not self.inputs:
+            return set()
+        return set.intersection(*({*annotation.intents, *annotation.slots} for annotation in self.inputs))
 
     @property
     def slot_at(self) -> dict[int, Slot]:
@@ -158,24 +160,24 @@ class AnnotationCount:
 
 @frozen
 class AnnotationView:
-    """What a front-end shows.
-
-    - group, page: when reviewing; else None and ().
-    - item: when labelling; else None.
-    - pace_s: median seconds for one utterance, None without a time yet.
-    - left_s: seconds that the rest takes at that pace.
-    - said: what the last key did, or why it did nothing.
-    - estimate: a text on the error that a classifier would make in the rest, "" if that is not known.
-    """
+    """What a front-end shows."""
 
     phase: AnnotationPhase
     adjudicating: bool = False
+    """Whether the annotator settles disagreements."""
     group: GroupView | None = None
+    """The group under review; None when not reviewing."""
     page: tuple[PageLine, ...] = ()
+    """The page under review; () when not reviewing."""
     item: LabellingItem | None = None
+    """The utterance to label; None when not labelling."""
     count: AnnotationCount = field(default_factory=AnnotationCount)
     pace_s: float | None = None
+    """Median time for one utterance, s; None without a time yet."""
     left_s: float | None = None
+    """Time that the rest takes at that pace, s."""
     said: str = ""
+    """What the last key did, or why it did nothing."""
     can_undo: bool = False
     estimate: str = ""
+    """A text on the error that a classifier would make in the rest; "" if that is not known."""

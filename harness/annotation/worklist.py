@@ -24,12 +24,12 @@ from harness.model.frozen import frozen
 from harness.model.numbers import percent
 from harness.model.understanding import Slot, Utterance
 
-Stood = tuple[Intents, Slots | None, str]
+CurrentLabels = tuple[Intents, Slots | None, str]
 """The labels, slots and comment of an utterance. The slots are None if they are not annotated."""
 
 
 def may_label_again(
-    ledger: Ledger, shares: UtteranceAssignment, annotator: str, utterance: str, *, adjudicating: bool
+    ledger: Ledger, assignment: UtteranceAssignment, annotator: str, utterance: str, *, adjudicating: bool
 ) -> bool:
     """Whether the annotator may label the utterance, even if it is labelled already.
 
@@ -38,12 +38,12 @@ def may_label_again(
     chosen = ledger.choices(utterance)
     if adjudicating:
         return bool(chosen) or ledger.adjudication(utterance) is not None
-    return annotator in chosen or shares.is_for(annotator, utterance, chosen)
+    return annotator in chosen or assignment.is_for(annotator, utterance, chosen)
 
 
 def current_labels(
     ledger: Ledger, annotator: str, utterance: str, annotator_count: int, *, adjudicating: bool
-) -> Stood | None:
+) -> CurrentLabels | None:
     """The annotator's own labels, or the final ones for an adjudicator; None if there are no such labels.
 
     annotator_count: how many annotators are to label the utterance.
@@ -53,7 +53,7 @@ def current_labels(
     if choice is not None:
         comment = "" if isinstance(choice, Accepted) else choice.comment
         return tuple(sorted(choice.intents)), ledger.slots(utterance, choice), comment
-    status = ledger.standing(utterance, annotator_count)
+    status = ledger.status_of(utterance, annotator_count)
     if not (adjudicating and status.state.is_final and status.intents is not None):
         return None
     return tuple(sorted(status.intents)), status.slots, ""
@@ -77,7 +77,7 @@ def find(
     utterances: Iterable[Utterance],
     words: str,
     ledger: Ledger,
-    shares: UtteranceAssignment,
+    assignment: UtteranceAssignment,
     annotator: str,
     *,
     adjudicating: bool,
@@ -90,9 +90,9 @@ def find(
     for utterance in utterances:
         if utterance.id != words and not has_words(utterance.text, words):
             continue
-        if may_label_again(ledger, shares, annotator, utterance.id, adjudicating=adjudicating):
+        if may_label_again(ledger, assignment, annotator, utterance.id, adjudicating=adjudicating):
             labels = current_labels(
-                ledger, annotator, utterance.id, shares.annotators_needed(utterance.id), adjudicating=adjudicating
+                ledger, annotator, utterance.id, assignment.annotators_needed(utterance.id), adjudicating=adjudicating
             )
             matches.append(FoundUtterance(utterance.id, utterance.text, None if labels is None else labels[0]))
     return tuple(matches)
@@ -106,9 +106,11 @@ class Worklist:
     """The work of one annotator in a sitting. Not thread-safe.
 
     `ledger` has all rows of the project. `queue` is the work left, renewed after each change.
-    Arguments: rows: all rows of the project so far. keep: writes rows. adjudicating: the annotator settles
-    disagreements. again: the sitting is only about these utterances, with the labels that they have; empty for the
-    usual queue.
+
+    - rows: all rows of the project so far.
+    - save_rows: writes rows.
+    - adjudicating: whether the annotator settles disagreements.
+    - again: the utterances that the sitting is about, with the labels that they have; empty for the usual queue.
     """
 
     def __init__(
@@ -118,7 +120,7 @@ class Worklist:
         label_set: LabelSet,
         utterances: Sequence[Utterance],
         rows: Iterable[AnnotationRow],
-        keep: SaveRows,
+        save_rows: SaveRows,
         *,
         adjudicating: bool = False,
         again: Sequence[str] = (),
@@ -126,13 +128,13 @@ class Worklist:
         self.annotator, self.adjudicating = annotator, adjudicating
         self.label_set, self.utterances = label_set, utterances
         self._project = project
-        self._reopened = tuple(again)
-        self._done_again: set[str] = set()
+        self._given_ids = tuple(again)
+        self._done_ids: set[str] = set()
         self._written_ids: set[str] = set()
         self._queues = Queues(project, label_set, utterances)
-        self._keep = keep
+        self._save_rows = save_rows
         self.ledger = Ledger(label_set, rows)
-        self.queue = self._read()
+        self.queue = self._read_queue()
 
     @property
     def estimate(self) -> str:
@@ -145,30 +147,30 @@ class Worklist:
 
     def write(self, rows: Sequence[AnnotationRow]) -> None:
         """Writes rows of this sitting. If that fails, nothing has changed here."""
-        self._keep(rows)
+        self._save_rows(rows)
         self.ledger.add_all(rows)
         self._written_ids.update(row.id for row in rows)
-        self.queue = self._read()
+        self.queue = self._read_queue()
 
-    def take_in(self, rows: Iterable[AnnotationRow]) -> bool:
-        """Takes in rows that were written elsewhere. Returns whether any of them was new."""
+    def add_rows(self, rows: Iterable[AnnotationRow]) -> bool:
+        """Adds rows that were written elsewhere. Returns whether any of them was new."""
         if not self.ledger.add_all(rows):
             return False
-        self.queue = self._read()
+        self.queue = self._read_queue()
         return True
 
-    def leave(self, utterance: str) -> None:
+    def mark_done(self, utterance: str) -> None:
         """Marks an utterance as done. This matters only in a sitting at given utterances; elsewhere the rows decide."""
-        self._done_again.add(utterance)
-        self.queue = self._read()
+        self._done_ids.add(utterance)
+        self.queue = self._read_queue()
 
-    def come_back(self, utterance: str) -> None:
-        """Marks an utterance as not done, the reverse of `leave`."""
-        self._done_again.discard(utterance)
-        self.queue = self._read()
+    def reopen(self, utterance: str) -> None:
+        """Marks an utterance as not done, the reverse of `mark_done`."""
+        self._done_ids.discard(utterance)
+        self.queue = self._read_queue()
 
     @property
-    def last(self) -> Act | None:
+    def last_act(self) -> Act | None:
         """The annotator's latest row in force that this sitting may undo; None without one.
 
         It is an adjudicator's row if this sitting settles disagreements, and else a row of own work.
@@ -176,27 +178,27 @@ class Worklist:
         own_acts = (row for row in reversed(self.ledger.acts) if self._is_own(row))
         return next((row for row in own_acts if is_adjudication(row) is self.adjudicating), None)
 
-    def taken_back_with(self, last: Act) -> list[Act]:
+    def rows_to_withdraw(self, last_act: Act) -> list[Act]:
         """The rows to withdraw in order to undo `last`.
 
         For a review, these are all rows of its page. For labels by hand, these are all such rows of the annotator for
         the utterance, before and after the proposal was shown. Else it is `last` alone.
         """
-        match last:
+        match last_act:
             case Accepted() | Struck():
                 return [
                     row
                     for row in self.ledger.acts
-                    if isinstance(row, Accepted | Struck) and self._is_own(row) and row.page == last.page
+                    if isinstance(row, Accepted | Struck) and self._is_own(row) and row.page == last_act.page
                 ]
             case Labelled():
-                acts = self.ledger.acts_on(last.utterance)
+                acts = self.ledger.acts_on(last_act.utterance)
                 return [row for row in acts if isinstance(row, Labelled) and self._is_own(row)]
-        return [last]
+        return [last_act]
 
     def _is_own(self, row: Act) -> bool:
         """Whether the annotator wrote the row. In a sitting at given utterances, only rows of this sitting count."""
-        return row.annotator == self.annotator and (not self._reopened or row.id in self._written_ids)
+        return row.annotator == self.annotator and (not self._given_ids or row.id in self._written_ids)
 
     def unreviewed_with(self, intents: Intents) -> set[str]:
         """Ids of utterances with this proposal that are still to be reviewed."""
@@ -210,33 +212,33 @@ class Worklist:
         group = next_group(self.queue.groups, postponed)
         return None if group is None else PageDraft(group.intents, group.open[: self._project.page_size])
 
-    def hand(self, utterance: str) -> HandDraft:
+    def new_draft(self, utterance: str) -> HandDraft:
         """A draft for an utterance to label, with the labels and slots that it begins with."""
         ledger = self.ledger
-        seen = (
+        proposal_seen = (
             self._project.proposal is LabelProposalShown.BEFORE
             or ledger.has_struck(utterance, self.annotator)
             or ledger.is_taken_back(utterance, self.annotator)
         )
-        hand = HandDraft(utterance, seen=seen and not self.adjudicating)
-        annotator_count = self._queues.shares.annotators_needed(utterance)
-        stood = current_labels(ledger, self.annotator, utterance, annotator_count, adjudicating=self.adjudicating)
-        if self._reopened and stood is not None:
+        draft = HandDraft(utterance, proposal_seen=proposal_seen and not self.adjudicating)
+        annotator_count = self._queues.assignment.annotators_needed(utterance)
+        current = current_labels(ledger, self.annotator, utterance, annotator_count, adjudicating=self.adjudicating)
+        if self._given_ids and current is not None:
             # The draft counts as saved, so only a change is written. If annotators changed their labels after the
             # utterance was settled, even an unchanged draft is written, so that the utterance is settled again.
-            hand.chosen, hand.comment, hand.seen = set(stood[0]), stood[2], not self.adjudicating
-            hand.slots = stood[1] or ()
-            hand.saved = None if self.adjudicating and ledger.is_changed_since_adjudication(utterance) else stood
+            intents, slots, draft.comment = current
+            draft.chosen, draft.slots, draft.proposal_seen = set(intents), slots or (), not self.adjudicating
+            draft.saved = None if self.adjudicating and ledger.is_changed_since_adjudication(utterance) else current
         elif self.adjudicating:
             # Begin with everything on which all annotators agree, so that saving at once keeps it.
             choices = ledger.choices(utterance).values()
             slot_sets = [set(ledger.slots(utterance, choice) or ()) for choice in choices]
             if slot_sets:
-                hand.chosen = set.intersection(*(set(choice.intents) for choice in choices))
-                hand.slots = tuple(sorted(set.intersection(*slot_sets), key=_place))
-        elif hand.seen:
-            hand.slots = self.proposed_slots(utterance)
-        return hand
+                draft.chosen = set.intersection(*(set(choice.intents) for choice in choices))
+                draft.slots = tuple(sorted(set.intersection(*slot_sets), key=_place))
+        elif draft.proposal_seen:
+            draft.slots = self.proposed_slots(utterance)
+        return draft
 
     def proposed_slots(self, utterance: str) -> Slots:
         """The slots of the proposal for the utterance; () without any."""
@@ -248,15 +250,14 @@ class Worklist:
         batched = self.ledger.proposal(utterance)
         return None if batched is None else batched.proposal.intents
 
-    def _read(self) -> Queue:
-        if self._reopened:
-            open_ids = tuple(utterance for utterance in self._reopened if utterance not in self._done_again)
-            total = len(self._reopened)
-            return Queue(
-                (), open_ids, AnnotationCount(total, total - len(open_ids), len(open_ids), to_label=len(open_ids))
-            )
-        read_queue = self._queues.of_disputed if self.adjudicating else self._queues.queue_of
-        return read_queue(self.annotator, self.ledger)
+    def _read_queue(self) -> Queue:
+        if self._given_ids:
+            open_ids = tuple(utterance for utterance in self._given_ids if utterance not in self._done_ids)
+            total, left = len(self._given_ids), len(open_ids)
+            return Queue((), open_ids, AnnotationCount(total=total, done=total - left, left=left, to_label=left))
+        if self.adjudicating:
+            return self._queues.disputed_queue(self.annotator, self.ledger)
+        return self._queues.queue_of(self.annotator, self.ledger)
 
 
 class PageDraft:
@@ -267,7 +268,7 @@ class PageDraft:
         self.utterances = utterances
         self.struck = set(struck)
 
-    def only(self, open_ids: Collection[str]) -> PageDraft | None:
+    def restricted_to(self, open_ids: Collection[str]) -> PageDraft | None:
         """The page with only those of its utterances that are in `open_ids`; None if there are none."""
         if all(utterance in open_ids for utterance in self.utterances):
             return self
@@ -284,16 +285,17 @@ def _place(slot: Slot) -> int:
 class HandDraft:
     """An utterance that is being labelled.
 
-    seen: whether its proposal is shown. saved: its labels, slots and comment on the disk; None if nothing is there.
+    - proposal_seen: whether its proposal is shown.
+    - saved: its labels, slots and comment on the disk; None if nothing is there.
     """
 
-    def __init__(self, utterance: str, *, seen: bool) -> None:
+    def __init__(self, utterance: str, *, proposal_seen: bool) -> None:
         self.utterance = utterance
-        self.seen = seen
+        self.proposal_seen = proposal_seen
         self.chosen: set[str] = set()
         self.slots: Slots = ()
         self.comment = ""
-        self.saved: Stood | None = None
+        self.saved: CurrentLabels | None = None
 
     def mark(self, slot: Slot) -> bool:
         """Marks a slot, or removes it if it is marked already. Returns whether it is marked now.
@@ -311,6 +313,6 @@ class HandDraft:
 
         Words are numbered from 0, and `end` is exclusive.
         """
-        before = self.slots
-        self.slots = tuple(slot for slot in before if (slot.end or 0) <= start or _place(slot) >= end)
-        return self.slots != before
+        previous = self.slots
+        self.slots = tuple(slot for slot in previous if (slot.end or 0) <= start or _place(slot) >= end)
+        return self.slots != previous

@@ -106,14 +106,14 @@ class AnnotationSeat(BaseSeat):
             return ()
         room, annotator = self.room, self.own.annotator
         words, settles = self.finding.words, self.own.adjudicating
-        return find(room.utterances, words, room.ledger, room.shares, annotator, adjudicating=settles)
+        return find(room.utterances, words, room.ledger, room.assignment, annotator, adjudicating=settles)
 
     def open(self, utterance: str) -> bool:
         """Opens an utterance with its labels; False if it must not be labelled again."""
         room, annotator, settles = self.room, self.own.annotator, self.own.adjudicating
         if self.finding is None or all(candidate.id != utterance for candidate in room.utterances):
             return False
-        if not may_label_again(room.ledger, room.shares, annotator, utterance, adjudicating=settles):
+        if not may_label_again(room.ledger, room.assignment, annotator, utterance, adjudicating=settles):
             return False
         sitting = room.adjudication if settles else room.desk
         self.finding.opened, self.finding.again = utterance, sitting(annotator, (utterance,))

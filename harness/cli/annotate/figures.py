@@ -38,7 +38,7 @@ def status(
 
     Exit status: 0 done · 2 wrong usage or input · 3 the project cannot be read, or --check found damage.
     """
-    from harness.annotation.ledger import outcome
+    from harness.annotation.ledger import project_outcome
     from harness.annotation.project import check_annotation
     from harness.annotation.report import outcome_lines, outcome_object
     from harness.cli.show import print_findings
@@ -46,12 +46,12 @@ def status(
     if checking:
         sys.exit(print_findings(check_annotation(project)))
     with closing(open_project(project)) as room:
-        progress = outcome(room.utterances, room.shares, room.ledger)
+        progress = project_outcome(room.utterances, room.assignment, room.ledger)
         guesses = None
         if room.project.order is LabellingOrder.DOUBT:
-            from harness.annotation.uncertainty import of_project
+            from harness.annotation.uncertainty import guess_project
 
-            guesses = of_project(room.utterances, room.shares, room.ledger, room.label_set, room.project.seed)
+            guesses = guess_project(room.utterances, room.assignment, room.ledger, room.label_set, room.project.seed)
         subject = room.project, room.label_set.id, progress, guesses
     print_lines([json.dumps(outcome_object(*subject))] if as_json else outcome_lines(*subject, width()))
 
@@ -68,11 +68,11 @@ def report(
 
     Exit status: 0 done · 2 wrong usage or input · 3 the project cannot be read.
     """
-    from harness.annotation.ledger import outcome
+    from harness.annotation.ledger import project_outcome
     from harness.annotation.report import annotation_report, as_json, as_table, lines
 
     with closing(open_project(project)) as room:
-        statuses = outcome(room.utterances, room.shares, room.ledger).standing
+        statuses = project_outcome(room.utterances, room.assignment, room.ledger).statuses
         final_intents = {
             id_: status.intents
             for id_, status in statuses.items()

@@ -212,7 +212,7 @@ def export(
 
     Exit status: 0 written · 2 wrong usage or input, nothing is written · 3 it cannot be written.
     """
-    from harness.annotation.ledger import outcome, with_labels, with_proposals
+    from harness.annotation.ledger import project_outcome, with_labels, with_proposals
     from harness.understanding.files.corpus_writing import write_bio, write_intents_csv, write_jsonl
 
     form = form or ("csv" if out.suffix == ".csv" else "jsonl")
@@ -226,7 +226,7 @@ def export(
                 place=Place(str(out)),
                 remedy="Name a file outside the project",
             )
-        progress = outcome(room.utterances, room.shares, room.ledger)
+        progress = project_outcome(room.utterances, room.assignment, room.ledger)
         proposed_ids = frozenset[str]()
         if proposed:
             progress, proposed_ids = with_proposals(progress, room.ledger)
@@ -234,7 +234,7 @@ def export(
         without_labels = [
             utterance
             for utterance in utterances
-            if not (progress.standing[utterance.id].state.is_final or utterance.id in proposed_ids)
+            if not (progress.statuses[utterance.id].state.is_final or utterance.id in proposed_ids)
         ]
         if without_labels and not (final_only or mark):
             example_id = plain_text(without_labels[0].id, 60)

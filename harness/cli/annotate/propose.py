@@ -60,7 +60,7 @@ def command(
 
     Exit status: 0 proposed · 2 wrong usage or input, or too few labels · 3 the project cannot be read or written.
     """  # fmt: skip
-    from harness.annotation.ledger import UtteranceState, outcome
+    from harness.annotation.ledger import UtteranceState, project_outcome
     from harness.annotation.proposal_batch import (
         episode_line,
         material_lines,
@@ -75,7 +75,7 @@ def command(
         return
     make_classifier = classifier_maker(classifier, parse_settings(settings))
     with closing(open_project(project)) as room:
-        statuses = outcome(room.utterances, room.shares, room.ledger).standing
+        statuses = project_outcome(room.utterances, room.assignment, room.ledger).statuses
         # Labels count for training even if the second annotator's are still missing.
         intents_by_id = {id_: status.intents for id_, status in statuses.items() if status.intents is not None}
         open_states = (UtteranceState.OPEN, UtteranceState.PROPOSED, UtteranceState.STRUCK)
@@ -108,7 +108,7 @@ def _propose_with_one(project: Path, seed: int) -> None:
     InputError for options of tri-training, which do not apply, and for too few labels.
     """
     from harness.annotation.proposal_batch import guess_batch
-    from harness.annotation.uncertainty import of_project
+    from harness.annotation.uncertainty import guess_project
 
     ctx = click.get_current_context()
     for name in _OF_TRI_TRAINING:
@@ -116,7 +116,7 @@ def _propose_with_one(project: Path, seed: int) -> None:
             option_name = "-s" if name == "settings" else f"--{name.replace('_', '-')}"
             raise InputError(f"{option_name} applies to tri-training only", remedy="Omit it")
     with closing(open_project(project)) as room:
-        project_guesses = of_project(room.utterances, room.shares, room.ledger, room.label_set, seed)
+        project_guesses = guess_project(room.utterances, room.assignment, room.ledger, room.label_set, seed)
         if not project_guesses.guesses:
             remedy = "Label some first: harness understand annotate review PROJECT"
             raise InputError("there is nothing to propose, or too few labels to learn from", remedy=remedy)
@@ -138,12 +138,12 @@ def _propose_with_one(project: Path, seed: int) -> None:
 
 def _save_batch(room: AnnotationRoom, row: Proposed) -> None:
     """Saves a batch of proposals. Adds slots first, if the label set has concepts, and prints what they learnt from."""
-    from harness.annotation.ledger import outcome
+    from harness.annotation.ledger import project_outcome
     from harness.annotation.proposal_batch import with_slots
 
     if room.label_set.concepts:
-        statuses = outcome(room.utterances, room.shares, room.ledger).standing
+        statuses = project_outcome(room.utterances, room.assignment, room.ledger).statuses
         row, learnt_count = with_slots(row, room.utterances, statuses)
         learnt_text = f"slots learnt from {counted(learnt_count, 'utterance')}"
         click.echo(learnt_text if learnt_count else "no slots to learn from yet")
-    room.keep([row])
+    room.write([row])

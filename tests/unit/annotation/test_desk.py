@@ -108,7 +108,7 @@ def test_undo_brings_labels_and_comment_back() -> None:
     desk.undo()
     assert (item(desk).utterance, item(desk).chosen, item(desk).comment) == (utterance, ("play", "thank"), "odd")
     assert desk.view.count.done == 0
-    assert bench.ledger.standing(utterance, 1).state is UtteranceState.OPEN
+    assert bench.ledger.status_of(utterance, 1).state is UtteranceState.OPEN
 
 
 def test_orders_of_two_annotators_differ_and_stay() -> None:
@@ -146,8 +146,8 @@ def test_the_second_annotator_sees_a_proposal_only_after_choosing() -> None:
     ben.save()
     assert ben.view.phase is AnnotationPhase.FINISHED
     ledger = bench.ledger
-    assert ledger.standing("u1", 2).state is UtteranceState.AGREED
-    assert ledger.independent("u1")["ben"].intents == ("stop",), "agreement counts the choice from before"
+    assert ledger.status_of("u1", 2).state is UtteranceState.AGREED
+    assert ledger.independent_choices("u1")["ben"].intents == ("stop",), "agreement counts the choice from before"
     ben.undo()
     assert item(ben).proposal == ("play",), "what was seen cannot be unseen"
     assert "ben" not in bench.ledger.choices("u1"), "both of its rows are taken back"
@@ -202,18 +202,18 @@ def disputed(bench: Bench) -> AnnotationDesk:
 def test_adjudicator_sees_both_choices_without_names() -> None:
     bench = Bench(count=1)
     cem = disputed(bench)
-    assert bench.ledger.standing("u1", 2).state is UtteranceState.DISPUTED
+    assert bench.ledger.status_of("u1", 2).state is UtteranceState.DISPUTED
     assert [labelling.intents for labelling in item(cem).inputs] == [("play",), ("stop", "thank")]
     assert not {"'ann'", "'ben'"} & set(repr(cem.view).replace("=", " ").replace(",", " ").split())
     label(cem, "thank")
-    standing = bench.ledger.standing("u1", 2)
+    standing = bench.ledger.status_of("u1", 2)
     assert (standing.state, standing.intents) == (UtteranceState.ADJUDICATED, ("thank",))
     row = bench.rows[-1]
     assert isinstance(row, Adjudicated)
     assert set(row.inputs) == {row.id for row in bench.rows[:2]}
     assert cem.view.phase is AnnotationPhase.FINISHED
     cem.undo()
-    assert bench.ledger.standing("u1", 2).state is UtteranceState.DISPUTED
+    assert bench.ledger.status_of("u1", 2).state is UtteranceState.DISPUTED
 
 
 def test_adjudicator_begins_with_the_labels_that_all_gave() -> None:
@@ -223,7 +223,7 @@ def test_adjudicator_begins_with_the_labels_that_all_gave() -> None:
     cem = bench.desk("cem", adjudicating=True)
     assert item(cem).chosen == ("play",)
     assert cem.save()
-    assert bench.ledger.standing("u1", 2).intents == ("play",)
+    assert bench.ledger.status_of("u1", 2).intents == ("play",)
 
 
 def test_settling_leaves_own_labels_alone() -> None:
@@ -244,8 +244,8 @@ def test_imported_labels_count_as_one_annotator() -> None:
     assert desk.view.count.total == 2
     while desk.view.item is not None:
         label(desk, "play")
-    assert bench.ledger.standing("u1", 2).state is UtteranceState.AGREED
-    assert bench.ledger.standing("u2", 2).state is UtteranceState.WAITING
+    assert bench.ledger.status_of("u1", 2).state is UtteranceState.AGREED
+    assert bench.ledger.status_of("u2", 2).state is UtteranceState.WAITING
 
 
 def test_strikes_are_hidden_from_other_annotators() -> None:
@@ -547,5 +547,5 @@ def test_accepted_slots_are_those_of_their_own_batch() -> None:
         desk = bench.desk(page_size=1)
         (line,) = desk.view.page
         assert desk.accept_page()
-        assert bench.ledger.standing(line.utterance, 1).slots == slots
+        assert bench.ledger.status_of(line.utterance, 1).slots == slots
         assert ("[say: city]" in line.text) is (slots == city)

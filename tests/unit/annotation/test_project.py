@@ -65,7 +65,9 @@ def test_rows_of_another_room_are_seen_after_a_refresh(folder: Path) -> None:
     assert ben.refresh(other.refresh())
     assert not ben.refresh(other.refresh()), "nothing new"
     assert other.ledger.choices(utterance)["ann"].intents == ("a",)
-    assert other.ledger.standing(utterance, other.shares.annotators_needed(utterance)).state is UtteranceState.WAITING
+    assert (
+        other.ledger.status_of(utterance, other.assignment.annotators_needed(utterance)).state is UtteranceState.WAITING
+    )
     room.close()
     other.close()
 
@@ -73,8 +75,8 @@ def test_rows_of_another_room_are_seen_after_a_refresh(folder: Path) -> None:
 def test_new_batch_reaches_annotators_already_at_work(folder: Path) -> None:
     room, other = AnnotationRoom(folder), AnnotationRoom(folder)
     desk = room.desk("ann")
-    other.keep([Proposed("b", "t", tuple(LabelProposal(f"u{number}", ("a",)) for number in range(5)))])
-    other.keep([Proposed("b", "t", ())])
+    other.write([Proposed("b", "t", tuple(LabelProposal(f"u{number}", ("a",)) for number in range(5)))])
+    other.write([Proposed("b", "t", ())])
     assert len(room.refresh()) == 1, "sent twice, there once"
     desk.refresh(room.rows)
     ben = other.desk("ben")
@@ -87,7 +89,7 @@ def test_new_batch_reaches_annotators_already_at_work(folder: Path) -> None:
 
 def test_stored_rows_are_known_at_once(folder: Path) -> None:
     room = AnnotationRoom(folder)
-    room.keep([Labelled("x", "ann", "u1", ("a",))])
+    room.write([Labelled("x", "ann", "u1", ("a",))])
     assert [row.id for row in room.rows] == ["x"]
     room.close()
 
@@ -261,7 +263,7 @@ def test_spellings_of_a_name_are_one_annotator(folder: Path) -> None:
     room = AnnotationRoom(folder)
     desk = room.desk("ANN")
     assert desk.annotator == "ann"
-    room.keep([Labelled("r1", "Jo\u0308rg", "u0", ("a",)), Labelled("r2", "jörg", "u0", ("b",))])
+    room.write([Labelled("r1", "Jo\u0308rg", "u0", ("a",)), Labelled("r2", "jörg", "u0", ("b",))])
     assert room.adjudication("JÖRG").annotator == "Jo\u0308rg"
     (choice,) = room.ledger.choices("u0").values()
     assert (choice.id, choice.annotator) == ("r2", "Jo\u0308rg")

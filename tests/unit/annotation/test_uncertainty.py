@@ -10,7 +10,7 @@ import pytest
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.ledger import Ledger
 from harness.annotation.queue import Queues
-from harness.annotation.uncertainty import Guess, estimated_error, guesses
+from harness.annotation.uncertainty import Guess, estimated_error, guess_labels
 from harness.annotation.worklist import Worklist
 from harness.model.annotation import AnnotationProject, AnnotationRow, Label, Labelled, LabellingOrder, LabelSet
 from harness.model.understanding import Utterance
@@ -64,10 +64,10 @@ def test_skipped_utterances_stay_last_and_undo_returns_to_them() -> None:
 
 def test_guesses_are_reproducible_and_no_guesses_have_no_error() -> None:
     learned = [(UTTERANCES[number], labelled(number).intents) for number in (0, 1, 3, 4)]
-    answers = guesses(learned, UTTERANCES[5:], LABELS, 1)
-    assert answers == guesses(learned, UTTERANCES[5:], LABELS, 1)
+    answers = guess_labels(learned, UTTERANCES[5:], LABELS, 1)
+    assert answers == guess_labels(learned, UTTERANCES[5:], LABELS, 1)
     assert answers["u5"].intents == ("stop",)
-    assert guesses(learned[:2], UTTERANCES[5:], LABELS, 1) == guesses(learned, [], LABELS, 1) == {}
+    assert guess_labels(learned[:2], UTTERANCES[5:], LABELS, 1) == guess_labels(learned, [], LABELS, 1) == {}
     assert estimated_error({}) is None
     assert estimated_error({"a": Guess((), 0.75), "b": Guess((), 1.0)}) == pytest.approx(0.125)
 

@@ -28,12 +28,12 @@ def test_accepted_utterance_returns_with_labels_to_change_and_undo() -> None:
     desk.toggle("thank")
     assert desk.save()
     assert item(desk).utterance == "u1"
-    assert bench.ledger.standing("u3", 1).intents == ("play", "thank")
+    assert bench.ledger.status_of("u3", 1).intents == ("play", "thank")
     (row,) = bench.commits[-1]
     assert isinstance(row, Labelled)
     assert row.proposal_shown
     assert desk.undo()
-    assert bench.ledger.standing("u3", 1).intents == ("play",), "as it was before"
+    assert bench.ledger.status_of("u3", 1).intents == ("play",), "as it was before"
     assert (item(desk).utterance, item(desk).chosen) == ("u3", ("play", "thank"))
     assert desk.save()
     assert item(desk).utterance == "u1"
@@ -77,7 +77,7 @@ def test_agreement_counts_labels_chosen_before_the_proposal_was_seen() -> None:
     desk.toggle("thank")
     desk.save()
     assert bench.ledger.choices("u1")["ann"].intents == ("play", "thank")
-    assert bench.ledger.independent("u1")["ann"].intents == ("play",)
+    assert bench.ledger.independent_choices("u1")["ann"].intents == ("play",)
 
 
 def test_unlabelled_utterances_keep_their_proposal_hidden() -> None:
@@ -101,10 +101,10 @@ def test_adjudicator_changes_final_labels(settled: bool) -> None:
     desk.toggle(item(desk).chosen[0])
     desk.toggle("thank")
     assert desk.save()
-    standing = bench.ledger.standing("u1", 1)
+    standing = bench.ledger.status_of("u1", 1)
     assert (standing.state, standing.intents) == (UtteranceState.ADJUDICATED, ("thank",))
     assert desk.undo()
-    assert bench.ledger.standing("u1", 1).intents == (("stop",) if settled else ("play",))
+    assert bench.ledger.status_of("u1", 1).intents == (("stop",) if settled else ("play",))
 
 
 def test_disputed_utterances_return_without_preselected_labels() -> None:
@@ -116,9 +116,9 @@ def test_disputed_utterances_return_without_preselected_labels() -> None:
 
 def test_annotators_relabel_only_their_own_utterances() -> None:
     bench = Bench(count=2, rows=[by("ann", "u1", "play")])
-    shares = UtteranceAssignment(bench.project, utterances(2))
+    assignment = UtteranceAssignment(bench.project, utterances(2))
     allowed = [
-        may_label_again(bench.ledger, shares, name, utterance, adjudicating=settles)
+        may_label_again(bench.ledger, assignment, name, utterance, adjudicating=settles)
         for name, utterance, settles in [
             ("ann", "u1", False),
             ("ben", "u1", False),
@@ -131,8 +131,8 @@ def test_annotators_relabel_only_their_own_utterances() -> None:
 
 
 def found(bench: Bench, words: str, annotator: str = "ann", *, settles: bool = False) -> tuple[FoundUtterance, ...]:
-    shares = UtteranceAssignment(bench.project, utterances(bench.count))
-    return find(utterances(bench.count), words, bench.ledger, shares, annotator, adjudicating=settles)
+    assignment = UtteranceAssignment(bench.project, utterances(bench.count))
+    return find(utterances(bench.count), words, bench.ledger, assignment, annotator, adjudicating=settles)
 
 
 def test_search_matches_part_of_the_text_in_any_case() -> None:

@@ -72,7 +72,7 @@ def rows(project: Path) -> list[AnnotationRow]:
 
 def propose(project: Path, proposals: dict[str, tuple[str, ...] | None]) -> None:
     room = AnnotationRoom(project)
-    room.keep([Proposed("batch", "test", tuple(LabelProposal(id_, intents) for id_, intents in proposals.items()))])
+    room.write([Proposed("batch", "test", tuple(LabelProposal(id_, intents) for id_, intents in proposals.items()))])
     room.close()
 
 

@@ -78,7 +78,7 @@ def test_simulated_reviewer_strikes_exactly_the_wrong_proposals(wrong: type[Know
 
     assert struck == mistaken
     ledger = Ledger(LABEL_SET, rows)
-    final = {utterance.id: ledger.standing(utterance.id, 1).intents for utterance in utterances}
+    final = {utterance.id: ledger.status_of(utterance.id, 1).intents for utterance in utterances}
     assert final == gold
     report = annotation_report(utterances, rows, gold)
     in_rows = Counter(type(row) for row in rows for _ in getattr(row, "utterances", "1"))
