@@ -25,7 +25,7 @@ from harness.model.understanding import Corpus, Utterance
 from harness.understanding.counts import Rule
 from harness.understanding.figures import frame_figures
 from harness.understanding.reports.score_text import SystemReport
-from harness.understanding.scoring import FrameScoring, counted, score
+from harness.understanding.scoring import FrameScoring, count_system, score
 
 ROUNDS = sized(3, 1)
 INTENTS = [f"intent_{n}" for n in range(20)]
@@ -62,7 +62,7 @@ def score_ours(gold: Corpus, predicted: Corpus) -> tuple[FrameScoring, tuple[flo
 
 def report_rows(scoring: FrameScoring) -> object:
     """All metrics with their intervals, as the report has them."""
-    return SystemReport(counted([scoring]), labels=tuple(INTENTS)).rows
+    return SystemReport(count_system([scoring]), labels=tuple(INTENTS)).rows
 
 
 def score_theirs(gold: Corpus, predicted: Corpus) -> tuple[float, ...]:

@@ -62,7 +62,7 @@ from harness.statistics.verdict import LimitVerdict, worst
 from harness.understanding.counts import Rule
 from harness.understanding.reports.score_html import selection
 from harness.understanding.reports.score_text import SystemReport, label_table
-from harness.understanding.scoring import counted, score
+from harness.understanding.scoring import count_system, score
 from harness.wake.reports.figures_text import (
     correction_note,
     disagreements,
@@ -209,7 +209,7 @@ def session_frames(progress: Progress, most: int) -> dict[str, Any] | None:
     if not corpora.gold.utterances:
         return None
     scoring = score(corpora.gold, corpora.predicted, RULE)
-    reported = SystemReport(counted([scoring]))
+    reported = SystemReport(count_system([scoring]))
     (figures,) = reported.figures
     shown = selection([scoring], ["told"], most)
     return {

@@ -21,18 +21,23 @@ from harness.transcripts.words import WordRules
 from harness.understanding.comparison import DRAWS, Metric, differences
 from harness.understanding.counts import FrameCounts, Rule, total
 from harness.understanding.figures import ZERO, ZeroDivision
-from harness.understanding.scoring import ScoredFrame, by_column, is_annotated, score
+from harness.understanding.scoring import ScoredFrame, group_by_column, is_annotated, score
 
 MAX_LABELS = 60
 """A column with more labels is not a condition but a note on single utterances. It is a group only if `by` names it."""
-Understand = Callable[[Sequence[tuple[str, ...]]], Sequence[Prediction]]
+UnderstandTexts = Callable[[Sequence[tuple[str, ...]]], Sequence[Prediction]]
 """A model: returns a prediction for each text, which is given as its words."""
 
 
 class FrameChange(StrEnum):
-    """How a frame changed from reference to transcript. KEPT: right on both. REVALUED: right on both, but more slot
-    values are wrong on the transcript. BROKEN: right on the reference only. MENDED: right on the transcript only.
-    WRONG: wrong on both."""
+    """How a frame changed from reference to transcript.
+
+    - KEPT: right on both.
+    - REVALUED: right on both, but more slot values are wrong on the transcript.
+    - BROKEN: right on the reference only.
+    - MENDED: right on the transcript only.
+    - WRONG: wrong on both.
+    """
 
     KEPT = "kept"
     REVALUED = "revalued"
@@ -43,9 +48,11 @@ class FrameChange(StrEnum):
 
 @frozen
 class CascadeUtterance:
-    """An utterance that has a transcript. heard: the transcript, unchanged.
+    """An utterance that has a transcript.
 
-    before, after: the frame on the reference, and on the transcript. words: word errors of the transcript.
+    - heard: the transcript, unchanged.
+    - before, after: the frame on the reference, and on the transcript.
+    - words: word errors of the transcript.
     """
 
     heard: Utterance
@@ -73,8 +80,12 @@ class CascadeUtterance:
 
 @frozen
 class CascadeGroup:
-    """Some utterances. reference, transcript: counts of the frames on each. words: word errors of the transcripts.
-    differences: metrics on the transcripts minus those on the references."""
+    """Some utterances.
+
+    - reference, transcript: counts of the frames on each.
+    - words: word errors of the transcripts.
+    - differences: metrics on the transcripts minus those on the references.
+    """
 
     reference: FrameCounts
     transcript: FrameCounts
@@ -129,9 +140,11 @@ class HeardCorpus:
     missing_is_silence: bool
 
 
-def joined(gold: Corpus, heard: Corpus, *, missing_is_silence: bool = False) -> HeardCorpus:
-    """Pairs gold and transcripts by id. missing_is_silence: whether an utterance without a transcript gets an empty
-    one, and is not left out."""
+def join_transcripts(gold: Corpus, heard: Corpus, *, missing_is_silence: bool = False) -> HeardCorpus:
+    """Pairs gold and transcripts by id.
+
+    missing_is_silence: whether an utterance without a transcript gets an empty one, and is not left out.
+    """
     heard_by_id = {utterance.id: utterance for utterance in heard.utterances}
     gold_ids = {utterance.id for utterance in gold.utterances}
     annotated = [utterance for utterance in gold.utterances if is_annotated(utterance)]
@@ -147,9 +160,11 @@ def joined(gold: Corpus, heard: Corpus, *, missing_is_silence: bool = False) -> 
     )
 
 
-def understood(corpus: Corpus, understand: Understand, name: str) -> Corpus:
-    """A model's predictions for a corpus. name: path of the new corpus. ValueError unless there is one for each
-    utterance."""
+def predict_corpus(corpus: Corpus, understand: UnderstandTexts, name: str) -> Corpus:
+    """A model's predictions for a corpus. ValueError unless there is one for each utterance.
+
+    name: path of the new corpus.
+    """
     predictions = understand([utterance.words for utterance in corpus.utterances])
     if len(predictions) != len(corpus.utterances):
         raise ValueError(f"{len(predictions)} predictions for {len(corpus.utterances)} texts")
@@ -174,29 +189,33 @@ def cascade(
 ) -> Cascade:
     """Scores both sides. InputError for a text that the normalisation refuses.
 
-    on_reference, on_transcript: predictions for the ids of `pairs`. rule: places count only for slot F1 on the
-    references. wording: the normalisation of words. labels: the declared intents; None for none. by: columns of gold's
-    groups; None for all of them. draws: number of resamples for intervals.
+    - on_reference, on_transcript: predictions for the ids of `pairs`.
+    - rule: places count only for slot F1 on the references.
+    - wording: the normalisation of words.
+    - labels: the declared intents; None for none.
+    - by: columns of gold's groups; None for all of them.
+    - draws: number of resamples for intervals.
     """
-    bare = replace(rule, places=False)
-    before, after = score(pairs.gold, on_reference, bare, ()), score(pairs.gold, on_transcript, bare, ())
+    without_places = replace(rule, places=False)
+    before = score(pairs.gold, on_reference, without_places, ())
+    after = score(pairs.gold, on_transcript, without_places, ())
     words = score_words(transcripts_of(pairs.gold), transcripts_of(pairs.heard), wording, title=pairs.heard.path)
     counts = dict(zip(words.ids, map(count, words.paths(range(len(words)))), strict=True))
     heard = {utterance.id: utterance for utterance in pairs.heard.utterances}
     utterances = tuple(
-        CascadeUtterance(heard[frame.id], frame, other, counts[frame.id])
-        for frame, other in zip(before.frames, after.frames, strict=True)
+        CascadeUtterance(heard[frame.id], frame, frame_after, counts[frame.id])
+        for frame, frame_after in zip(before.frames, after.frames, strict=True)
     )
     declared_labels = None if labels is None else tuple(labels)
 
     def group_of(members: Sequence[CascadeUtterance]) -> CascadeGroup:
-        on_said = [utterance.before.counts for utterance in members]
-        on_heard = [utterance.after.counts for utterance in members]
+        reference = [utterance.before.counts for utterance in members]
+        transcript = [utterance.after.counts for utterance in members]
         word_counts = WordCounts.total(utterance.words for utterance in members)
-        metric_differences = differences(on_heard, on_said, zero, declared_labels, draws=draws)
-        return CascadeGroup(total(on_said), total(on_heard), word_counts, metric_differences)
+        metric_differences = differences(transcript, reference, zero, declared_labels, draws=draws)
+        return CascadeGroup(total(reference), total(transcript), word_counts, metric_differences)
 
-    columns = by_column([(utterance.before.gold, utterance) for utterance in utterances], by)
+    columns = group_by_column([(utterance.before.gold, utterance) for utterance in utterances], by)
     grouping_columns = {name: groups for name, groups in columns.items() if by is not None or len(groups) <= MAX_LABELS}
     return Cascade(
         pairs=pairs,
@@ -225,5 +244,6 @@ def transcripts_of(corpus: Corpus) -> Transcripts:
 
 
 def _is_right(counts: FrameCounts) -> bool:
+    """Whether the intents and the list of concepts of an utterance are right; values do not matter."""
     exact = counts.intents.exact
     return exact.count == exact.total and not counts.slots.edits.errors

@@ -54,8 +54,11 @@ _VALUED = (Metric.VALUED_SLOT_F1, Metric.VALUED_F1MH, Metric.VALUED_CER, Metric.
 
 @frozen
 class FigureBasis:
-    """The choices that the metrics of two systems share. labels: intents of the macro averages. by_place,
-    valued_by_place: whether SFA without and with values compares the places of slots."""
+    """The choices that the metrics of two systems share.
+
+    - labels: intents of the macro averages.
+    - by_place, valued_by_place: whether SFA without and with values compares the places of slots.
+    """
 
     labels: tuple[str, ...]
     by_place: bool
@@ -64,8 +67,11 @@ class FigureBasis:
 
 
 def basis(systems: Sequence[Sequence[FrameCounts]], zero: ZeroDivision, labels: Sequence[str] | None) -> FigureBasis:
-    """The common choices for some systems, given by the counts of each utterance. SFA is by place if every system has
-    all places. labels: the declared intents, to which those that occur are added; None for none."""
+    """The common choices for some systems, given by the counts of each utterance.
+
+    SFA is by place if every system has all places.
+    labels: the declared intents, to which those that occur are added; None for none.
+    """
     sums = [total(system) for system in systems]
     names = dict.fromkeys([*(labels or ()), *sorted(name for counts in sums for name in counts.intents.labels)])
     return FigureBasis(
@@ -77,31 +83,34 @@ def basis(systems: Sequence[Sequence[FrameCounts]], zero: ZeroDivision, labels: 
 
 
 def columns(systems: Sequence[Sequence[FrameCounts]], figure_basis: FigureBasis) -> RatioColumns[Metric]:
-    """The terms of all metrics, by utterance. systems: the counts of each utterance, in the same order for each
-    system."""
-    number: Counter[tuple[object, ...]] = Counter()
-    first: dict[tuple[object, ...], Pair] = {}
+    """The terms of all metrics, by utterance. Utterances with the same counts share a row.
+
+    systems: the counts of each utterance, in the same order for each system.
+    """
+    utterances_by_key: Counter[tuple[object, ...]] = Counter()
+    examples: dict[tuple[object, ...], Pair] = {}
     for pair in zip(*systems, strict=True):
-        key = tuple(part for counts in pair for part in _key(counts))
-        number[key] += 1
-        first.setdefault(key, pair)
-    rows = [[dict(_ratios(counts, figure_basis)) for counts in pair] for pair in first.values()]
+        key = tuple(value for counts in pair for value in _count_key(counts))
+        utterances_by_key[key] += 1
+        examples.setdefault(key, pair)
+    rows = [[dict(_ratios(counts, figure_basis)) for counts in pair] for pair in examples.values()]
     slices: dict[Metric, slice] = {}
     width = 0
-    for figure in Metric:
-        more = len(figure_basis.labels) if figure is Metric.MACRO_F1 else 1
-        slices[figure] = slice(width, width + more)
-        width += more
+    for metric in Metric:
+        metric_width = len(figure_basis.labels) if metric is Metric.MACRO_F1 else 1
+        slices[metric] = slice(width, width + metric_width)
+        width += metric_width
     table = np.zeros((2, len(systems), len(rows), width))
-    for row, pair_of in enumerate(rows):
-        for system, ratios in enumerate(pair_of):
-            for figure, figure_ratios in ratios.items():
-                table[:, system, row, slices[figure]] = np.array(figure_ratios, dtype=np.float64).reshape(-1, 2).T
-    numbers = np.array(list(number.values()), dtype=np.int64)
+    for row, system_ratios in enumerate(rows):
+        for system, ratios_by_metric in enumerate(system_ratios):
+            for metric, ratios in ratios_by_metric.items():
+                table[:, system, row, slices[metric]] = np.array(ratios, dtype=np.float64).reshape(-1, 2).T
+    numbers = np.array(list(utterances_by_key.values()), dtype=np.int64)
     return RatioColumns(numbers, table[0], table[1], slices, {Metric.MACRO_F1: figure_basis.zero.f1})
 
 
-def _key(counts: FrameCounts) -> Iterator[object]:
+def _count_key(counts: FrameCounts) -> Iterator[object]:
+    """All values of the counts of an utterance on which a metric depends."""
     yield tuple(counts.intents.overlaps.items())
     yield tuple(counts.intents.labels.items())
     for slots in (counts.slots, counts.valued):
@@ -116,42 +125,43 @@ def _key(counts: FrameCounts) -> Iterator[object]:
 
 
 def _ratios(counts: FrameCounts, figure_basis: FigureBasis) -> Iterator[tuple[Metric, list[Ratio]]]:
+    """The terms (numerator, denominator) of each metric for an utterance; several for a macro average."""
     yield from _intent_ratios(counts.intents, figure_basis.zero)
-    none = MatchCounts()
-    yield Metric.MACRO_F1, [_f1(counts.intents.labels.get(name, none)) for name in figure_basis.labels]
+    nothing = MatchCounts()
+    yield Metric.MACRO_F1, [_f1_terms(counts.intents.labels.get(name, nothing)) for name in figure_basis.labels]
     yield from zip(_SLOTS, _slot_ratios(counts.slots, by_place=figure_basis.by_place), strict=True)
     yield from zip(_VALUED, _slot_ratios(counts.valued, by_place=figure_basis.valued_by_place), strict=True)
     if not figure_basis.by_place:
-        yield Metric.CONCEPT_F1, [_f1(pooled(counts.slots.multisets))]
-    yield Metric.VALUED_CONCEPT_F1, [_f1(pooled(counts.valued.multisets))]
+        yield Metric.CONCEPT_F1, [_f1_terms(pooled(counts.slots.multisets))]
+    yield Metric.VALUED_CONCEPT_F1, [_f1_terms(pooled(counts.valued.multisets))]
     denominator = float(sum(entities.denominator() for entities in counts.entities))
     yield Metric.SLU_F1, [(2 * sum(entities.paired for entities in counts.entities), denominator)]
 
 
 def _slot_ratios(slots: SlotCounts, *, by_place: bool) -> Iterator[list[Ratio]]:
-    yield [_f1(pooled(slots.chunks.values()))]
-    yield [_f1(pooled(slots.concepts.values()))]
+    yield [_f1_terms(pooled(slots.chunks.values()))]
+    yield [_f1_terms(pooled(slots.concepts.values()))]
     yield [(slots.edits.errors, slots.edits.words)]
     frames = slots.frames_placed if by_place else slots.frames
     yield [(frames.count, frames.total)]
 
 
 def _intent_ratios(intents: IntentCounts, zero: ZeroDivision) -> Iterator[tuple[Metric, list[Ratio]]]:
-    number = jaccard = f1 = exact = 0.0
-    for overlap, n in intents.overlaps.items():
+    utterances = jaccard = f1 = exact = 0.0
+    for overlap, count in intents.overlaps.items():
         union, size = overlap.gold + overlap.predicted - overlap.right, overlap.gold + overlap.predicted
-        number += n
-        jaccard += n * (overlap.right / union if union else zero.accuracy)
-        f1 += n * (2 * overlap.right / size if size else zero.f1)
+        utterances += count
+        jaccard += count * (overlap.right / union if union else zero.accuracy)
+        f1 += count * (2 * overlap.right / size if size else zero.f1)
         if overlap.right == union:
-            exact += n
-    yield Metric.ACCURACY, [(jaccard, number)]
-    yield Metric.EMR, [(exact, number)]
-    yield Metric.SAMPLES_F1, [(f1, number)]
-    yield Metric.MICRO_F1, [_f1(pooled(intents.labels.values()))]
+            exact += count
+    yield Metric.ACCURACY, [(jaccard, utterances)]
+    yield Metric.EMR, [(exact, utterances)]
+    yield Metric.SAMPLES_F1, [(f1, utterances)]
+    yield Metric.MICRO_F1, [_f1_terms(pooled(intents.labels.values()))]
 
 
-def _f1(matched: MatchCounts) -> Ratio:
+def _f1_terms(matched: MatchCounts) -> Ratio:
     return 2 * matched.right, matched.gold + matched.predicted
 
 
@@ -160,14 +170,17 @@ def _all_placed(slots: SlotCounts) -> bool:
 
 
 DRAWS = 1000
+"""Number of resamples for intervals."""
 NO_DIFFERENCE = MetricDifference(None, None, None, None, None)
 
 
 @frozen
 class FrameComparison:
-    """The differences of two systems. first, second: paths of their predictions. utterances: ids that both predict.
+    """The differences of two systems.
 
-    only_first, only_second, neither: numbers of ids that only the first, only the second, or neither predicts.
+    - first, second: paths of their predictions.
+    - utterances: ids that both predict.
+    - only_first, only_second, neither: numbers of ids that only the first, only the second, or neither predicts.
     """
 
     first: str
@@ -226,9 +239,9 @@ def differences(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Mapping[Metric, MetricDifference]:
-    """The differences by metric, the first minus the second. first, second: counts of the same utterances, in the same
-    order.
+    """The differences by metric, the first minus the second.
 
+    first, second: counts of the same utterances, in the same order.
     EMR and SFA are shares of utterances; the other metrics are ratios (see `RatioColumns.differences`).
     """
     if not first:

@@ -15,51 +15,11 @@ from harness.model.understanding import Chunking, Detail, Slot, Utterance
 from harness.statistics.intervals import Share
 from harness.transcripts.readings import plain_texts
 from harness.understanding.entities import Entity, EntityCounts, count_entities
-
-OUTSIDE = "O"
-
-
-class TagChunk(NamedTuple):
-    """A concept over the words from `start` (counted from 0) to `end`, which is not included."""
-
-    concept: str
-    start: int
-    end: int
-
-
-def chunks(tags: Sequence[str], chunking: Chunking) -> tuple[TagChunk, ...]:
-    """The chunks of one utterance's tags, in order. ValueError for a tag that is not O, B-x or I-x.
-
-    A chunk continues with I- of its own concept, and ends before any other tag. An I- that does not continue a chunk
-    begins one under CONLLEVAL, and belongs to no chunk under IOB2.
-    Sources: conlleval.pl of the CoNLL-2000 task; Ramshaw & Marcus 1995 with B- on every first word.
-    """
-    loose = chunking is Chunking.CONLLEVAL
-    tag_chunks: list[TagChunk] = []
-    concept, start = "", -1
-    for index, tag in enumerate(tags):
-        if tag == OUTSIDE:
-            if start >= 0:
-                tag_chunks.append(TagChunk(concept, start, index))
-                start = -1
-            continue
-        prefix, tag_concept = tag[:2], tag[2:]
-        if prefix not in ("B-", "I-") or not tag_concept:
-            raise ValueError(f"{tag!r} is not a tag: write O, B-concept or I-concept")
-        if prefix == "I-" and start >= 0 and tag_concept == concept:
-            continue
-        if start >= 0:
-            tag_chunks.append(TagChunk(concept, start, index))
-            start = -1
-        if prefix == "B-" or loose:
-            concept, start = tag_concept, index
-    if start >= 0:
-        tag_chunks.append(TagChunk(concept, start, len(tags)))
-    return tuple(tag_chunks)
+from harness.understanding.tag_chunks import OUTSIDE, chunks
 
 
 class ValueRule(StrEnum):
-    """How values are compared. NONE: not at all. VERBATIM: as written. PLAIN: in lower case, without punctuation."""
+    """How values are compared: not at all (NONE), as written, or in lower case without punctuation (PLAIN)."""
 
     NONE = "none"
     VERBATIM = "verbatim"
@@ -134,8 +94,10 @@ def pooled(counts: Iterable[MatchCounts]) -> MatchCounts:
 class IntentCounts:
     """Counts of utterances annotated with intents (which may be none).
 
-    overlaps: number of utterances for each combination of right, gold and predicted intents. All averages over samples
-    come from it. labels: counts of each intent. confusions: utterances by (gold, predicted), if each side has one.
+    - overlaps: number of utterances for each combination of right, gold and predicted intents. All averages over
+      samples come from it.
+    - labels: counts of each intent.
+    - confusions: utterances by (gold, predicted), if each side has one.
     """
 
     overlaps: Mapping[MatchCounts, int] = field(default_factory=dict)
@@ -174,9 +136,10 @@ class IntentCounts:
             return None
         if not 1 < len({scenario for scenario, _ in gold}) < len(gold):
             return None
-        return self._part(0), self._part(1)
+        return self._part_counts(0), self._part_counts(1)
 
-    def _part(self, index: int) -> Mapping[MatchCounts, int]:
+    def _part_counts(self, index: int) -> Mapping[MatchCounts, int]:
+        """As `overlaps`, of the scenarios (index 0) or the actions (index 1) of single intents."""
         counts = Counter({MatchCounts(0, 1, 0): self.empty})
         for (gold, prediction), n in self.confusions.items():
             right = gold.partition("_")[::2][index] == prediction.partition("_")[::2][index]
@@ -215,10 +178,11 @@ class SlotCounts:
 
 @frozen
 class FrameCounts:
-    """Counts of utterances. valued: counts of slots compared with their values, if both sides have values.
+    """Counts of utterances.
 
-    entities: number of utterances for each combination of counts for SLU-F1, over the same utterances as `valued`.
-    frames_tagged: share of utterances with all intents and all tags right, of those with tags and annotated intents.
+    - valued: counts of slots compared with their values, if both sides have values.
+    - entities: number of utterances for each combination of counts for SLU-F1, over the same utterances as `valued`.
+    - frames_tagged: share of utterances with all intents and all tags right, of those with tags and annotated intents.
     """
 
     utterances: int = 0
@@ -293,7 +257,7 @@ def _sum_matched(counts: Iterable[Mapping[str, MatchCounts]]) -> dict[str, Match
     return {key: MatchCounts(*sums) for key, sums in totals.items()}
 
 
-Bare = tuple[str, str | None]
+ConceptValue = tuple[str, str | None]
 """Concept and value of a slot."""
 
 
@@ -313,44 +277,39 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
     predicted_intents = predicted.intents or ()
     intents = IntentCounts() if gold.intents is None else count_intents(gold.intents, predicted_intents)
     right = None if gold.intents is None else gold.intents == predicted_intents
-    gold_slots = items(gold, rule)
+    gold_slots = slot_items(gold, rule)
     if gold_slots is None:
         return FrameCounts(1, intents)
     # Most predictions are right, so equal slots are processed only once.
     equal = _same_slots(gold, predicted, rule)
-    bare = _bare(gold_slots)
+    bare_gold = _without_values(gold_slots)
+    bare_predicted = bare_gold if equal else _without_values(slot_items(predicted, rule) or ())
     placed = rule.places and _same_words(gold, predicted)
-    slots = _count_slots(bare, bare if equal else _bare(items(predicted, rule) or ()), placed=placed, right=right)
+    slots = _count_slots(bare_gold, bare_predicted, placed=placed, right=right)
     valued, entities = _NO_SLOTS, _NO_ENTITIES
-    gold_slots = valued_items(gold, rule)
+    gold_slots = valued_slot_items(gold, rule)
     if gold_slots is not None:
-        predicted_slots = gold_slots if equal else valued_items(predicted, rule) or ()
+        predicted_slots = gold_slots if equal else valued_slot_items(predicted, rule) or ()
         if any(slot.value is None for slot in gold_slots):
             predicted_slots = _without_free_values(gold_slots, predicted_slots, placed=placed)
         valued = _count_slots(gold_slots, predicted_slots, placed=placed, right=right)
-        gold_valued = _with_values(gold_slots)
-        entities = {
-            count_entities(
-                gold_valued, gold_valued if predicted_slots is gold_slots else _with_values(predicted_slots)
-            ): 1
-        }
-    return FrameCounts(1, intents, slots, valued, entities, _tagged(gold, predicted, rule, right))
+        gold_entities = _entities(gold_slots)
+        predicted_entities = gold_entities if predicted_slots is gold_slots else _entities(predicted_slots)
+        entities = {count_entities(gold_entities, predicted_entities): 1}
+    return FrameCounts(1, intents, slots, valued, entities, _tagged_share(gold, predicted, rule, right))
 
 
-def _tagged(gold: Utterance, predicted: Utterance, rule: Rule, right: bool | None) -> Share:
+def _tagged_share(gold: Utterance, predicted: Utterance, rule: Rule, right: bool | None) -> Share:
     """Whether intents and tags of an utterance are right, as a share of 1; of 0 if a side has slots without tags."""
     gold_tags, predicted_tags = gold.tags, predicted.tags
-    if (
-        right is None
-        or gold_tags is None
-        or not rule.places
-        or (predicted_tags is None and predicted.slots is not None)
-    ):
-        return _NONE
+    if right is None or gold_tags is None or not rule.places:
+        return _NO_SHARE
+    if predicted_tags is None and predicted.slots is not None:
+        return _NO_SHARE
     if predicted_tags is None:
         predicted_tags = (OUTSIDE,) * len(gold_tags)
     if right and gold_tags != predicted_tags:
-        right = [_relaxed(tag, rule) for tag in gold_tags] == [_relaxed(tag, rule) for tag in predicted_tags]
+        right = [_relaxed_tag(tag, rule) for tag in gold_tags] == [_relaxed_tag(tag, rule) for tag in predicted_tags]
     return _frame_share(right, True)
 
 
@@ -361,44 +320,44 @@ def count_intents(gold: Sequence[str], predicted: Sequence[str]) -> IntentCounts
 
 @lru_cache(maxsize=4096)
 def _count_intents(gold: tuple[str, ...], predicted: tuple[str, ...]) -> IntentCounts:
-    gold_set, guesses = set(gold), set(predicted)
-    shared = gold_set & guesses
+    gold_set, predicted_set = set(gold), set(predicted)
+    shared = gold_set & predicted_set
     labels = {
-        name: MatchCounts(int(name in shared), int(name in gold_set), int(name in guesses))
-        for name in sorted(gold_set | guesses)
+        name: MatchCounts(int(name in shared), int(name in gold_set), int(name in predicted_set))
+        for name in sorted(gold_set | predicted_set)
     }
     confusions = {(gold[0], predicted[0]): 1} if len(gold) == len(predicted) == 1 else {}
-    return IntentCounts({MatchCounts(len(shared), len(gold_set), len(guesses)): 1}, labels, confusions)
+    return IntentCounts({MatchCounts(len(shared), len(gold_set), len(predicted_set)): 1}, labels, confusions)
 
 
-def items(utterance: Utterance, rule: Rule) -> tuple[SlotItem, ...] | None:
+def slot_items(utterance: Utterance, rule: Rule) -> tuple[SlotItem, ...] | None:
     """The slots of an utterance in order, from its tags if it has some. None if it is not annotated."""
     if utterance.tags is None:
-        return None if utterance.slots is None else _listed(utterance.slots, rule)
+        return None if utterance.slots is None else _items_of_slots(utterance.slots, rule)
     # Specifiers are dropped before chunks are formed, as in a corpus that was written without them.
-    tags = utterance.tags if rule.detail is Detail.FULL else [_relaxed(tag, rule) for tag in utterance.tags]
+    tags = utterance.tags if rule.detail is Detail.FULL else [_relaxed_tag(tag, rule) for tag in utterance.tags]
     tag_chunks = chunks(tags, rule.chunking)
     if rule.spoken and utterance.words:
         words = utterance.words
-        slot_items = [
+        tagged_slots = [
             SlotItem(concept, rule.value(" ".join(words[start:end])), (start, end))
             for concept, start, end in tag_chunks
         ]
     else:
-        slot_items = [SlotItem(concept, None, (start, end)) for concept, start, end in tag_chunks]
-    return tuple(slot_items) if rule.ordered else _in_order(slot_items, rule)
+        tagged_slots = [SlotItem(concept, None, (start, end)) for concept, start, end in tag_chunks]
+    return tuple(tagged_slots) if rule.ordered else _in_order(tagged_slots, rule)
 
 
-def valued_items(utterance: Utterance, rule: Rule) -> tuple[SlotItem, ...] | None:
+def valued_slot_items(utterance: Utterance, rule: Rule) -> tuple[SlotItem, ...] | None:
     """The slots with their values, in order. None if the utterance has no values, or the rule ignores them."""
     if rule.values is ValueRule.NONE:
         return None
     if utterance.slots is not None:
-        return _listed(utterance.slots, rule)
-    return items(utterance, rule) if rule.spoken else None
+        return _items_of_slots(utterance.slots, rule)
+    return slot_items(utterance, rule) if rule.spoken else None
 
 
-def _listed(slots: Sequence[Slot], rule: Rule) -> tuple[SlotItem, ...]:
+def _items_of_slots(slots: Sequence[Slot], rule: Rule) -> tuple[SlotItem, ...]:
     return _in_order(
         (
             SlotItem(
@@ -412,7 +371,7 @@ def _listed(slots: Sequence[Slot], rule: Rule) -> tuple[SlotItem, ...]:
     )
 
 
-def _bare(slots: tuple[SlotItem, ...]) -> tuple[SlotItem, ...]:
+def _without_values(slots: tuple[SlotItem, ...]) -> tuple[SlotItem, ...]:
     for _, value, _ in slots:
         if value is not None:
             return tuple(slot if slot.value is None else SlotItem(slot.concept, None, slot.place) for slot in slots)
@@ -422,10 +381,13 @@ def _bare(slots: tuple[SlotItem, ...]) -> tuple[SlotItem, ...]:
 def _without_free_values(
     gold: Sequence[SlotItem], predicted: Sequence[SlotItem], *, placed: bool
 ) -> tuple[SlotItem, ...]:
-    """The predicted slots. Any value matches a gold slot without one: for each, one predicted slot loses its value. It
-    is the one in its place, or else the nearest in the lists that no gold slot with a value equals."""
+    """The predicted slots, some of them without values: any value matches a gold slot without one.
+
+    For each such slot of gold, one predicted slot loses its value. It is the one in its place, or else the nearest in
+    the lists that no gold slot with a value equals.
+    """
     slots = list(predicted)
-    values: Counter[Bare] = Counter((slot.concept, slot.value) for slot in gold if slot.value is not None)
+    values: Counter[ConceptValue] = Counter((slot.concept, slot.value) for slot in gold if slot.value is not None)
     unequal = []
     for index, slot in enumerate(slots):
         values[slot.concept, slot.value] -= 1
@@ -434,11 +396,11 @@ def _without_free_values(
     for position, free_slot in enumerate(gold):
         if free_slot.value is not None:
             continue
-        indices = [
-            index
-            for index, slot in enumerate(slots)
-            if placed and slot.place is not None and slot.place == free_slot.place and slot.concept == free_slot.concept
-        ] or [index for index in unequal if slots[index].concept == free_slot.concept]
+        indices = []
+        if placed and free_slot.place is not None:
+            key = free_slot.place, free_slot.concept
+            indices = [index for index, slot in enumerate(slots) if (slot.place, slot.concept) == key]
+        indices = indices or [index for index in unequal if slots[index].concept == free_slot.concept]
         if indices:
             chosen = min(indices, key=lambda index: (slots[index].value is not None, abs(index - position)))
             slots[chosen] = slots[chosen]._replace(value=None)
@@ -446,21 +408,21 @@ def _without_free_values(
     return tuple(slots)
 
 
-def _with_values(slots: Sequence[SlotItem]) -> tuple[Entity, ...]:
+def _entities(slots: Sequence[SlotItem]) -> tuple[Entity, ...]:
     return tuple([(concept, value) for concept, value, _ in slots if value is not None])
 
 
-def _relaxed(tag: str, rule: Rule) -> str:
+def _relaxed_tag(tag: str, rule: Rule) -> str:
     return tag if tag == OUTSIDE else tag[:2] + rule.concept(tag[2:])
 
 
 def _in_order(slots: Iterable[SlotItem], rule: Rule) -> tuple[SlotItem, ...]:
-    listed_ = list(slots)
+    ordered = list(slots)
     if not rule.ordered:
-        listed_.sort(key=lambda slot: (slot.concept, slot.value or ""))
-    elif all(slot.place for slot in listed_):
-        listed_.sort(key=lambda slot: slot.place or (0, 0))
-    return tuple(listed_)
+        ordered.sort(key=lambda slot: (slot.concept, slot.value or ""))
+    elif all(slot.place for slot in ordered):
+        ordered.sort(key=lambda slot: slot.place or (0, 0))
+    return tuple(ordered)
 
 
 def _same_slots(gold: Utterance, predicted: Utterance, rule: Rule) -> bool:
@@ -480,33 +442,37 @@ def _same_words(gold: Utterance, predicted: Utterance) -> bool:
 def _count_slots(
     gold: Sequence[SlotItem], predicted: Sequence[SlotItem], *, placed: bool, right: bool | None
 ) -> SlotCounts:
-    """placed: whether places of words can be compared. right: whether the intents are; None if not annotated."""
+    """The counts of one utterance's slots.
+
+    - placed: whether places of words can be compared.
+    - right: whether the intents are right; None if they are not annotated.
+    """
     gold_slots = tuple([(concept, value) for concept, value, _ in gold])
     placed = placed and _have_places(gold)
     if gold == predicted:
         return _all_right(gold_slots, placed, right)
     placed = placed and _have_places(predicted)
-    guesses = tuple([(concept, value) for concept, value, _ in predicted])
+    predicted_slots = tuple([(concept, value) for concept, value, _ in predicted])
     return SlotCounts(
         utterances=1,
         placed=int(placed),
-        chunks=_matched(gold, predicted) if placed else {},
-        concepts=_matched(list(dict.fromkeys(gold_slots)), list(dict.fromkeys(guesses))),
-        multisets={MatchCounts(_in_both(gold_slots, guesses), len(gold_slots), len(guesses)): 1},
-        edits=_edits(gold_slots, guesses),
-        frames=_frame_share(right, gold_slots == guesses),
-        frames_placed=_frame_share(right, Counter(gold) == Counter(predicted)) if placed else _NONE,
+        chunks=_match_counts(gold, predicted) if placed else {},
+        concepts=_match_counts(list(dict.fromkeys(gold_slots)), list(dict.fromkeys(predicted_slots))),
+        multisets={MatchCounts(_common_count(gold_slots, predicted_slots), len(gold_slots), len(predicted_slots)): 1},
+        edits=_edits(gold_slots, predicted_slots),
+        frames=_frame_share(right, gold_slots == predicted_slots),
+        frames_placed=_frame_share(right, Counter(gold) == Counter(predicted)) if placed else _NO_SHARE,
     )
 
 
 @lru_cache(maxsize=4096)
-def _all_right(slots: tuple[Bare, ...], placed: bool, right: bool | None) -> SlotCounts:
+def _all_right(slots: tuple[ConceptValue, ...], placed: bool, right: bool | None) -> SlotCounts:
     """The counts of slots that are all predicted correctly."""
     distinct = tuple(dict.fromkeys(slots))
-    concepts = _right(distinct)
+    concepts = _all_matched_by_concept(distinct)
     chunk_counts = {}
     if placed:
-        chunk_counts = concepts if len(distinct) == len(slots) else _right(slots)
+        chunk_counts = concepts if len(distinct) == len(slots) else _all_matched_by_concept(slots)
     share = _frame_share(right, True)
     return SlotCounts(
         utterances=1,
@@ -516,11 +482,11 @@ def _all_right(slots: tuple[Bare, ...], placed: bool, right: bool | None) -> Slo
         multisets={_all_matched(len(slots)): 1},
         edits=_all_correct(len(slots)),
         frames=share,
-        frames_placed=share if placed else _NONE,
+        frames_placed=share if placed else _NO_SHARE,
     )
 
 
-def _right(slots: Sequence[Bare]) -> dict[str, MatchCounts]:
+def _all_matched_by_concept(slots: Sequence[ConceptValue]) -> dict[str, MatchCounts]:
     numbers: dict[str, int] = {}
     for concept, _ in slots:
         numbers[concept] = numbers.get(concept, 0) + 1
@@ -538,12 +504,12 @@ def _have_places(slots: Sequence[SlotItem]) -> bool:
 
 _NO_SLOTS = SlotCounts()
 _NO_ENTITIES: Mapping[EntityCounts, int] = {}
-_NONE, _RIGHT, _WRONG = Share(), Share(1, 1), Share(0, 1)
+_NO_SHARE, _RIGHT, _WRONG = Share(), Share(1, 1), Share(0, 1)
 
 
 def _frame_share(intents: bool | None, slots: bool) -> Share:
     if intents is None:
-        return _NONE
+        return _NO_SHARE
     return _RIGHT if intents and slots else _WRONG
 
 
@@ -555,17 +521,17 @@ def _all_correct(slots: int) -> WordCounts:
 
 
 @lru_cache(maxsize=4096)
-def _edits(gold: tuple[Bare, ...], predicted: tuple[Bare, ...]) -> WordCounts:
+def _edits(gold: tuple[ConceptValue, ...], predicted: tuple[ConceptValue, ...]) -> WordCounts:
     if gold == predicted:
         return _all_correct(len(gold))
     from harness.transcripts.alignment import align, count  # as above
 
     if not gold or not predicted:
         return count("D" * len(gold) + "I" * len(predicted))
-    return count(align(*_words(gold, predicted)))
+    return count(align(*_as_words(gold, predicted)))
 
 
-def _in_both(gold: Sequence[Bare], predicted: Sequence[Bare]) -> int:
+def _common_count(gold: Sequence[ConceptValue], predicted: Sequence[ConceptValue]) -> int:
     unmatched = list(gold)
     for slot in predicted:
         if slot in unmatched:
@@ -573,14 +539,14 @@ def _in_both(gold: Sequence[Bare], predicted: Sequence[Bare]) -> int:
     return len(gold) - len(unmatched)
 
 
-def _words(gold: Sequence[Bare], predicted: Sequence[Bare]) -> tuple[list[str], list[str]]:
+def _as_words(gold: Sequence[ConceptValue], predicted: Sequence[ConceptValue]) -> tuple[list[str], list[str]]:
     """The slots of both sides as words, so that they can be aligned. Equal slots become equal words."""
     word = {slot: str(index) for index, slot in enumerate(dict.fromkeys([*gold, *predicted]))}
     return [word[slot] for slot in gold], [word[slot] for slot in predicted]
 
 
-def _matched(
-    gold: Sequence[SlotItem] | Sequence[Bare], predicted: Sequence[SlotItem] | Sequence[Bare]
+def _match_counts(
+    gold: Sequence[SlotItem] | Sequence[ConceptValue], predicted: Sequence[SlotItem] | Sequence[ConceptValue]
 ) -> dict[str, MatchCounts]:
     """Counts by concept. A slot that occurs twice counts twice."""
     counts: dict[str, list[int]] = {}

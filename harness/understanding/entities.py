@@ -16,7 +16,7 @@ Entity = tuple[str, str]
 
 
 class EntityCounts(NamedTuple):
-    """The counts of one utterance.
+    """The counts of one utterance. Distances are kept as fractions of whole numbers, so that sums are exact.
 
     - paired: number of predicted slots that were paired with a slot of gold.
     - gold, predicted: numbers of all slots.

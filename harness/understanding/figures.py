@@ -16,10 +16,11 @@ from harness.understanding.entities import EntityCounts
 
 @frozen
 class ZeroDivision:
-    """The values that stand for 0/0, from 0 to 1. precision: if nothing is predicted. recall: if gold has nothing. f1,
-    accuracy: if both.
+    """The values that stand for 0/0, from 0 to 1.
 
-    F1 is 2 · right / (gold + predicted). A label of gold that is never predicted therefore has F1 0.
+    - precision: if nothing is predicted.
+    - recall: if gold has nothing.
+    - f1, accuracy: if both. F1 is 2 · right / (gold + predicted), so a label of gold that is never predicted has F1 0.
     """
 
     name: str = "zero"
@@ -38,8 +39,7 @@ ZERO = ZeroDivision()
 SEED = ZeroDivision("seed", precision=1.0)
 ONE = ZeroDivision("one", 1.0, 1.0, 1.0, 1.0)
 PRESETS = {preset.name: preset for preset in (ZERO, SEED, ONE)}
-"""Presets by name. zero: the default. seed: as in a table of the MEDIA paper. one: as scikit-learn's
-zero_division=1."""
+"""Presets by name: the default (zero), as in a table of the MEDIA paper (seed), as scikit-learn's zero_division=1."""
 
 
 @frozen
@@ -53,32 +53,34 @@ class Averages:
 
 @frozen
 class IntentFigures:
-    """Metrics of intents.
-
-    - utterances: number of utterances with annotated intents.
-    - accuracy: Godbole & Sarawagi's. exact: the exact match ratio (EMR).
-    - samples: averages over utterances. macro: over labels. weighted: over labels, each weighted by its frequency in
-      gold. micro: from the sums over all labels.
-    - labels: the labels of the macro averages, declared ones first, each with its counts and averages.
-    - declared: whether labels were declared.
-    - never_predicted: labels that are never predicted.
-    - empty: number of utterances without a predicted intent. empty_rightly: number of these without one in gold.
-    - confusions: (gold, predicted) with the number of utterances, among those with one intent on each side.
-    """
+    """Metrics of intents."""
 
     utterances: int
+    """Number of utterances with annotated intents."""
     accuracy: float | None
+    """Godbole & Sarawagi's accuracy."""
     exact: Share
+    """The exact match ratio (EMR)."""
     samples: Averages
+    """Averages over utterances."""
     macro: Averages
+    """Averages over labels."""
     weighted: Averages
+    """Averages over labels, each weighted by its frequency in gold."""
     micro: Averages
+    """From the sums over all labels."""
     labels: tuple[tuple[str, MatchCounts, Averages], ...]
+    """The labels of the macro averages, declared ones first, each with its counts and averages."""
     declared: bool
+    """Whether labels were declared."""
     never_predicted: tuple[str, ...]
+    """Labels that are never predicted."""
     empty: int
+    """Number of utterances without a predicted intent."""
     empty_rightly: int
+    """Number of utterances that have an intent neither in gold nor in the prediction."""
     confusions: tuple[tuple[tuple[str, str], int], ...]
+    """((gold, predicted), number of utterances), of those with one intent on each side; the most frequent first."""
 
 
 @frozen
@@ -87,11 +89,14 @@ class SlotFigures:
 
     - utterances: number of utterances with annotated slots.
     - unplaced: number of these whose slots have no places, or whose words differ. Slot F1 leaves them out.
-    - micro: slot F1 over slots in their places. weighted: over concepts, each weighted by its frequency in gold.
+    - micro: slot F1 over slots in their places.
+    - weighted: the same over concepts, each weighted by its frequency in gold.
     - per_concept: the same for each concept.
-    - concept_sets: F1mh. per_concept_set: the same for each concept.
+    - concept_sets: F1mh.
+    - per_concept_set: the same for each concept.
     - cer: concept errors per gold concept.
-    - frames: SFA. by_place: whether it compares places, since every utterance has them; else lists of concepts.
+    - frames: SFA.
+    - by_place: whether SFA compares places, since every utterance has them; else it compares lists of concepts.
     """
 
     utterances: int
@@ -117,10 +122,9 @@ class FrameFigures:
 
 
 def frame_figures(counts: FrameCounts, zero: ZeroDivision = ZERO, labels: Sequence[str] | None = None) -> FrameFigures:
-    """The metrics of some counts. labels: the declared intents, for macro averages, to which those that occur are
-    added.
+    """The metrics of some counts. Every sum is exact, so the order in which shards were added does not matter.
 
-    Every sum is exact, so the order in which shards were added does not matter.
+    labels: the declared intents, for macro averages, to which those that occur are added.
     """
     return FrameFigures(
         counts.utterances,
@@ -132,20 +136,17 @@ def frame_figures(counts: FrameCounts, zero: ZeroDivision = ZERO, labels: Sequen
 
 def intent_figures(counts: IntentCounts, zero: ZeroDivision, labels: Sequence[str] | None) -> IntentFigures:
     names = [*dict.fromkeys(labels or ()), *sorted(set(counts.labels) - set(labels or ()))]
-    by_label = tuple(
-        (name, matched, averages(matched, zero))
-        for name in names
-        for matched in [counts.labels.get(name, MatchCounts())]
-    )
+    matches = [counts.labels.get(name, MatchCounts()) for name in names]
+    by_label = tuple((name, matched, averages(matched, zero)) for name, matched in zip(names, matches, strict=True))
     overlaps = counts.overlaps
     return IntentFigures(
         utterances=counts.utterances,
         accuracy=_mean(overlaps, partial(_jaccard, zero=zero)),
         exact=counts.exact,
-        samples=_averaged(overlaps, zero),
-        macro=_averaged([matched for _, matched, _ in by_label], zero),
-        weighted=_weighted([matched for _, matched, _ in by_label], zero),
-        micro=averages(pooled(counts.labels.values()), zero, nothing=True),
+        samples=_mean_averages(overlaps, zero),
+        macro=_mean_averages(matches, zero),
+        weighted=_weighted_averages(matches, zero),
+        micro=averages(pooled(counts.labels.values()), zero, none_if_empty=True),
         labels=by_label,
         declared=labels is not None,
         never_predicted=tuple(name for name, matched, _ in by_label if not matched.predicted),
@@ -156,11 +157,11 @@ def intent_figures(counts: IntentCounts, zero: ZeroDivision, labels: Sequence[st
 
 
 def scope_figures(counts: IntentCounts, label: str) -> tuple[Share, Share, Share]:
-    """How well a system recognises utterances that are out of scope. label: the intent that means "out of scope"; "" if
-    it is meant by no intent.
+    """How well a system recognises utterances that are out of scope.
 
-    An utterance is out of scope if this is its only intent. The first share is that of such utterances that the system
-    recognises. The second is that of all others that it wrongly calls out of scope, the third the EMR of these others.
+    An utterance is out of scope if `label` is its only intent; for the label "", if it has no intent. The first share
+    is that of such utterances that the system recognises. The second is that of all others that it wrongly calls out of
+    scope, the third the EMR of these others.
     """
     if label:
         label_counts, single = counts.labels.get(label, MatchCounts()), counts.confusions.get((label, label), 0)
@@ -178,10 +179,10 @@ def slot_figures(counts: SlotCounts, zero: ZeroDivision) -> SlotFigures:
     return SlotFigures(
         utterances=counts.utterances,
         unplaced=counts.utterances - counts.placed,
-        micro=averages(pooled(counts.chunks.values()), zero, nothing=True),
-        weighted=_weighted(counts.chunks.values(), zero),
+        micro=averages(pooled(counts.chunks.values()), zero, none_if_empty=True),
+        weighted=_weighted_averages(counts.chunks.values(), zero),
         per_concept=_by_concept(counts.chunks, zero),
-        concept_sets=averages(pooled(counts.concepts.values()), zero, nothing=True),
+        concept_sets=averages(pooled(counts.concepts.values()), zero, none_if_empty=True),
         per_concept_set=_by_concept(counts.concepts, zero),
         cer=counts.edits.wer,
         frames=counts.frames_placed if by_place else counts.frames,
@@ -189,10 +190,12 @@ def slot_figures(counts: SlotCounts, zero: ZeroDivision) -> SlotFigures:
     )
 
 
-def averages(matched: MatchCounts, zero: ZeroDivision, *, nothing: bool = False) -> Averages:
-    """Precision, recall and F1 of some counts. nothing: whether all are None if there are neither gold nor
-    predictions."""
-    if nothing and not matched.gold and not matched.predicted:
+def averages(matched: MatchCounts, zero: ZeroDivision, *, none_if_empty: bool = False) -> Averages:
+    """Precision, recall and F1 of some counts.
+
+    none_if_empty: whether all are None if there are neither gold nor predictions; else the values for 0/0.
+    """
+    if none_if_empty and not matched.gold and not matched.predicted:
         return Averages()
     return Averages(*(float(figure(matched, zero)) for figure in (_precision, _recall, _f1)))
 
@@ -201,42 +204,45 @@ def _by_concept(counts: Mapping[str, MatchCounts], zero: ZeroDivision) -> tuple[
     return tuple((name, matched, averages(matched, zero)) for name, matched in sorted(counts.items()))
 
 
-def _averaged(counts: Mapping[MatchCounts, int] | Iterable[MatchCounts], zero: ZeroDivision) -> Averages:
-    weighed = counts if isinstance(counts, Mapping) else Counter(counts)
-    return Averages(*(_mean(weighed, partial(figure, zero=zero)) for figure in (_precision, _recall, _f1)))
+def _mean_averages(counts: Mapping[MatchCounts, int] | Iterable[MatchCounts], zero: ZeroDivision) -> Averages:
+    weights = counts if isinstance(counts, Mapping) else Counter(counts)
+    return Averages(*(_mean(weights, partial(figure, zero=zero)) for figure in (_precision, _recall, _f1)))
 
 
-def _weighted(counts: Iterable[MatchCounts], zero: ZeroDivision) -> Averages:
+def _weighted_averages(counts: Iterable[MatchCounts], zero: ZeroDivision) -> Averages:
     """Averages over labels, each weighted by its frequency in gold."""
     by_gold: Counter[MatchCounts] = Counter()
     for matched in counts:
         by_gold[matched] += matched.gold
-    return _averaged(+by_gold, zero)
+    return _mean_averages(+by_gold, zero)
 
 
 def _mean(counts: Mapping[MatchCounts, int], figure: Callable[[MatchCounts], Fraction]) -> float | None:
+    """The exact mean of a metric, rounded once; None over nothing. counts: how often each `MatchCounts` occurs."""
     number = sum(counts.values())
-    return float(sum((figure(matched) * n for matched, n in counts.items()), Fraction(0)) / number) if number else None
+    if not number:
+        return None
+    return float(sum((figure(matched) * n for matched, n in counts.items()), Fraction(0)) / number)
 
 
-def _over(count: int, total: int, zero: float) -> Fraction:
+def _ratio(count: int, total: int, zero: float) -> Fraction:
     return Fraction(count, total) if total else Fraction(zero)
 
 
 def _jaccard(matched: MatchCounts, zero: ZeroDivision) -> Fraction:
-    return _over(matched.right, matched.gold + matched.predicted - matched.right, zero.accuracy)
+    return _ratio(matched.right, matched.gold + matched.predicted - matched.right, zero.accuracy)
 
 
 def _precision(matched: MatchCounts, zero: ZeroDivision) -> Fraction:
-    return _over(matched.right, matched.predicted, zero.precision)
+    return _ratio(matched.right, matched.predicted, zero.precision)
 
 
 def _recall(matched: MatchCounts, zero: ZeroDivision) -> Fraction:
-    return _over(matched.right, matched.gold, zero.recall)
+    return _ratio(matched.right, matched.gold, zero.recall)
 
 
 def _f1(matched: MatchCounts, zero: ZeroDivision) -> Fraction:
-    return _over(2 * matched.right, matched.gold + matched.predicted, zero.f1)
+    return _ratio(2 * matched.right, matched.gold + matched.predicted, zero.f1)
 
 
 Edits = tuple[int, int]
@@ -245,11 +251,11 @@ Row = TypeVar("Row", bound=tuple[int, ...])
 
 DRAWS = 2000
 _SEED = 20221  # Any fixed one: the same counts give the same interval, also of merged shards.
-_AT_ONCE = 1 << 22
+_MAX_BATCH_VALUES = 1 << 22
 """Most values that are drawn at once."""
 
 
-Spans = tuple[Interval | None, Interval | None, Interval | None]
+AverageIntervals = tuple[Interval | None, Interval | None, Interval | None]
 """The intervals of precision, recall and F1."""
 
 
@@ -258,7 +264,7 @@ def accuracy_interval(overlaps: Mapping[MatchCounts, int], zero: ZeroDivision) -
     return _interval_of_mean(overlaps, partial(_jaccard, zero=zero))
 
 
-def samples_spans(overlaps: Mapping[MatchCounts, int], zero: ZeroDivision) -> Spans:
+def samples_intervals(overlaps: Mapping[MatchCounts, int], zero: ZeroDivision) -> AverageIntervals:
     """The intervals of the averages over utterances. overlaps: those of `IntentCounts`."""
     precision, recall, f1 = (
         _interval_of_mean(overlaps, partial(score, zero=zero)) for score in (_precision, _recall, _f1)
@@ -272,7 +278,7 @@ def _interval_of_mean(
     return ratio_interval(overlaps, lambda overlap: float(figure(overlap)), lambda _: 1.0)
 
 
-def pooled_spans(counts: Mapping[MatchCounts, int]) -> Spans:
+def pooled_intervals(counts: Mapping[MatchCounts, int]) -> AverageIntervals:
     """The intervals of pooled metrics. counts: number of utterances for each combination of right, gold and
     predicted."""
     return (
@@ -283,33 +289,37 @@ def pooled_spans(counts: Mapping[MatchCounts, int]) -> Spans:
 
 
 def pooled_f1_interval(counts: Mapping[MatchCounts, int]) -> Interval | None:
-    """The interval of F1 only, as in `pooled_spans`."""
+    """The interval of F1 only, as in `pooled_intervals`."""
     return ratio_interval(counts, lambda matched: 2 * matched.right, lambda matched: matched.gold + matched.predicted)
 
 
 def cer_interval(edits: Mapping[Edits, int]) -> Interval | None:
     """The interval of the concept error rate, which may exceed 1. edits: number of utterances for each combination."""
-    return ratio_interval(edits, lambda row: row[0], lambda row: row[1], None)
+    return ratio_interval(edits, lambda row: row[0], lambda row: row[1], max_ratio=None)
 
 
-ScoredF1 = tuple[float | None, Interval | None]
+F1WithInterval = tuple[float | None, Interval | None]
 """F1 and its interval. None over nothing."""
 
 
-def concept_f1(counts: Mapping[MatchCounts, int]) -> ScoredF1:
+def concept_f1(counts: Mapping[MatchCounts, int]) -> F1WithInterval:
     """F1 of concepts without places, each counted as often as it occurs. counts: `SlotCounts.multisets`."""
-    sums = multiset(counts)
+    sums = sum_columns(counts)
     size = sums.gold + sums.predicted
-    return (2 * sums.right / size, pooled_f1_interval(counts)) if size else (None, None)
+    if not size:
+        return None, None
+    return 2 * sums.right / size, pooled_f1_interval(counts)
 
 
-def multiset(counts: Mapping[Row, int]) -> MatchCounts:
-    """The sums of right, gold and predicted over all utterances. counts: number of utterances for each row; rows begin
-    with these three counts."""
+def sum_columns(counts: Mapping[Row, int]) -> MatchCounts:
+    """The sums of right, gold and predicted over all utterances.
+
+    counts: number of utterances for each row. Rows begin with these three counts.
+    """
     return MatchCounts(*(sum(row[column] * n for row, n in counts.items()) for column in range(3)))
 
 
-def slu_f1s(counts: Mapping[EntityCounts, int]) -> tuple[ScoredF1, ScoredF1, ScoredF1]:
+def slu_f1s(counts: Mapping[EntityCounts, int]) -> tuple[F1WithInterval, F1WithInterval, F1WithInterval]:
     """SLURP's SLU-F1, and F1 by the distance of words and of characters. counts: `FrameCounts.entities`.
 
     A pair is one true positive, and its distance is added to false positives and to false negatives. SLU-F1 adds the
@@ -318,7 +328,7 @@ def slu_f1s(counts: Mapping[EntityCounts, int]) -> tuple[ScoredF1, ScoredF1, Sco
     return _distance_f1(counts, 1, 1), _distance_f1(counts, 2, 0), _distance_f1(counts, 0, 2)
 
 
-def _distance_f1(counts: Mapping[EntityCounts, int], words: int, characters: int) -> ScoredF1:
+def _distance_f1(counts: Mapping[EntityCounts, int], words: int, characters: int) -> F1WithInterval:
     denominator = sum((entities.denominator(words, characters) * n for entities, n in counts.items()), Fraction(0))
     if not denominator:
         return None, None
@@ -330,14 +340,20 @@ def _distance_f1(counts: Mapping[EntityCounts, int], words: int, characters: int
 
 
 def ratio_interval(
-    counts: Mapping[Row, int], part: Callable[[Row], float], whole: Callable[[Row], float], most: float | None = 1.0
+    counts: Mapping[Row, int],
+    numerator: Callable[[Row], float],
+    denominator: Callable[[Row], float],
+    max_ratio: float | None = 1.0,
 ) -> Interval | None:
-    """95 % percentile interval of Σ part / Σ whole over utterances drawn with replacement. None for fewer than two.
+    """95 % percentile interval of Σ numerator / Σ denominator over utterances drawn with replacement.
 
-    counts: number of utterances for each row. part, whole: return a row's terms in the numerator and denominator.
-    Utterances with denominator 0 do not count, nor do draws that have only such. If the ratio is 0 or `most`, all draws
-    are equal. The interval is then Wilson's, with each utterance right or wrong as a whole. most: the largest possible
-    ratio; None if there is none. The same counts always give the same interval.
+    - counts: number of utterances for each row.
+    - numerator, denominator: return the terms of a row.
+    - max_ratio: the largest possible ratio; None if there is none.
+
+    None for fewer than two utterances. Utterances with denominator 0 do not count, nor do draws that have only such. If
+    the ratio is 0 or max_ratio, all draws are equal. The interval is then Wilson's, with each utterance right or wrong
+    as a whole. The same counts always give the same interval.
     Source: Efron & Tibshirani, An Introduction to the Bootstrap, 13.
     """
     import numpy as np  # imported here, so that --help does not load it
@@ -345,22 +361,22 @@ def ratio_interval(
     rows = sorted(counts)
     numbers = np.array([counts[row] for row in rows], np.int64)
     utterances = int(numbers.sum())
-    above = np.array([part(row) for row in rows])
-    below = np.array([whole(row) for row in rows])
-    total = float(below @ numbers)
-    heavy = int(numbers[below > 0].sum())
-    if heavy < 2:
+    numerators = np.array([numerator(row) for row in rows])
+    denominators = np.array([denominator(row) for row in rows])
+    total = float(denominators @ numbers)
+    counting = int(numbers[denominators > 0].sum())
+    if counting < 2:
         return None
-    value = float(above @ numbers) / total
-    if value in (0.0, most):
-        return wilson(heavy if value else 0, heavy)
-    draw = np.random.default_rng(_SEED)
+    value = float(numerators @ numbers) / total
+    if value in (0.0, max_ratio):
+        return wilson(counting if value else 0, counting)
+    random = np.random.default_rng(_SEED)
     ratios = []
-    at_once = max(1, _AT_ONCE // len(rows))
-    for begin in range(0, DRAWS, at_once):
-        samples = draw.multinomial(utterances, numbers / utterances, size=min(at_once, DRAWS - begin))
-        sums = samples @ below
-        ratios.append((samples @ above)[sums > 0] / sums[sums > 0])
+    batch_size = max(1, _MAX_BATCH_VALUES // len(rows))
+    for begin in range(0, DRAWS, batch_size):
+        samples = random.multinomial(utterances, numbers / utterances, size=min(batch_size, DRAWS - begin))
+        sums = samples @ denominators
+        ratios.append((samples @ numerators)[sums > 0] / sums[sums > 0])
     tail = 50 * (1 - CONFIDENCE)  # per cent, on each side
     low, high = np.percentile(np.concatenate(ratios), [tail, 100 - tail])
     return (float(low), float(high)) if low < high else None

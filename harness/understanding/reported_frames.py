@@ -19,20 +19,20 @@ from harness.transcripts.recognition import same_words, words_of
 def understood(expected: ExpectedFrame, events: Sequence[Intent], rule: RecognitionRule) -> UnderstandingResult:
     """The frame that the events of one attempt report together, compared with the expected one.
 
-    The result has the intents of all events, and their slots as combined by `united`. Intents are right if they equal
-    the expected ones. The frame is right if the slots are right too, or ignored. Names are compared verbatim, values
-    after the rule's normalisation.
+    The result has the intents of all events, and their slots as combined by `merge_slots`. Intents are right if they
+    equal the expected ones. The frame is right if the slots are right too, or ignored. Names are compared verbatim,
+    values after the rule's normalisation.
     """
     if not events:
         return UnderstandingResult()
     intents = tuple(sorted({intent for event in events for intent in intent_set(event.name)}))
-    slots = united(tuple(Slot(concept, value) for concept, value in event.slots) for event in events)
+    slots = merge_slots(tuple(Slot(concept, value) for concept, value in event.slots) for event in events)
     right = intents == expected.intents
-    slots_right = expected.slots is None or fits(expected.slots, slots, rule)
+    slots_right = expected.slots is None or slots_match(expected.slots, slots, rule)
     return UnderstandingResult(intents, slots, right, right and slots_right, EvidenceSource.DEVICE)
 
 
-def united(events: Iterable[Sequence[Slot]]) -> tuple[Slot, ...]:
+def merge_slots(events: Iterable[Sequence[Slot]]) -> tuple[Slot, ...]:
     """The slots of several events together, in order. Each occurs as often as in the event that has it most often."""
     counts: Counter[Slot] = Counter()
     for slots in events:
@@ -40,10 +40,12 @@ def united(events: Iterable[Sequence[Slot]]) -> tuple[Slot, ...]:
     return tuple(counts.elements())
 
 
-def fits(expected: Sequence[Slot], slots: Sequence[Slot], rule: RecognitionRule) -> bool:
-    """Whether the expected concepts were reported, as often and with equal values. An expected value of None matches
-    any."""
-    return all(part.mark is PartMark.RIGHT for part in _slots(expected, slots, rule))
+def slots_match(expected: Sequence[Slot], slots: Sequence[Slot], rule: RecognitionRule) -> bool:
+    """Whether the expected concepts were reported, as often and with equal values.
+
+    An expected value of None matches any value.
+    """
+    return all(part.mark is PartMark.RIGHT for part in _slot_parts(expected, slots, rule))
 
 
 def same_value(value: str, reported_value: str | None, rule: RecognitionRule) -> bool:
@@ -93,8 +95,9 @@ _SIGNS = {
 class FramePart:
     """One intent or one slot. Its texts are not escaped yet.
 
-    slot: whether it is a slot. value: the reported value; that of a missing slot is the expected one. wanted: the
-    expected value, for OTHER_VALUE only.
+    - slot: whether it is a slot.
+    - value: the reported value; that of a missing slot is the expected one.
+    - wanted: the expected value, for OTHER_VALUE only.
     """
 
     mark: PartMark
@@ -112,7 +115,7 @@ def parts(expected: ExpectedFrame, frame: UnderstandingResult, rule: Recognition
     """
     if frame.intents is None:
         return ()
-    return (*_intents(expected.intents, frame.intents), *_slots(expected.slots, frame.slots or (), rule))
+    return (*_intent_parts(expected.intents, frame.intents), *_slot_parts(expected.slots, frame.slots or (), rule))
 
 
 def parts_of(trial: Trial, row: AttemptFinished) -> tuple[FramePart, ...]:
@@ -134,12 +137,11 @@ def compared(frame_parts: Sequence[FramePart]) -> str:
 
 def compared_part(part: FramePart) -> str:
     """A part with its sign, escaped."""
-    text = f"{part.mark.sign} {_named(part.name, part.value) if part.slot else plain_text(part.name, MAX_TEXT_CHARS)}"
-    return (
-        f'{text} (wanted "{plain_text(part.wanted or "", MAX_TEXT_CHARS)}")'
-        if part.mark is PartMark.OTHER_VALUE
-        else text
-    )
+    name = _slot_text(part.name, part.value) if part.slot else plain_text(part.name, MAX_TEXT_CHARS)
+    wanted = ""
+    if part.mark is PartMark.OTHER_VALUE:
+        wanted = f' (wanted "{plain_text(part.wanted or "", MAX_TEXT_CHARS)}")'
+    return f"{part.mark.sign} {name}{wanted}"
 
 
 def verdict_in_words(frame: UnderstandingResult) -> str:
@@ -155,12 +157,12 @@ def verdict_in_words(frame: UnderstandingResult) -> str:
             return "what it understood is unknown"
 
 
-def _named(concept: str, value: str | None) -> str:
+def _slot_text(concept: str, value: str | None) -> str:
     name = plain_text(concept, MAX_TEXT_CHARS)
     return name if value is None else f'{name} "{plain_text(value, MAX_TEXT_CHARS)}"'
 
 
-def _intents(expected: Sequence[str], names: Sequence[str]) -> Iterator[FramePart]:
+def _intent_parts(expected: Sequence[str], names: Sequence[str]) -> Iterator[FramePart]:
     for name in expected:
         yield FramePart(PartMark.RIGHT if name in names else PartMark.MISSING, name)
     for name in names:
@@ -168,7 +170,7 @@ def _intents(expected: Sequence[str], names: Sequence[str]) -> Iterator[FramePar
             yield FramePart(PartMark.TOO_MANY, name)
 
 
-def _slots(expected: Sequence[Slot] | None, slots: Sequence[Slot], rule: RecognitionRule) -> Iterator[FramePart]:
+def _slot_parts(expected: Sequence[Slot] | None, slots: Sequence[Slot], rule: RecognitionRule) -> Iterator[FramePart]:
     if expected is None:
         for slot in slots:
             yield FramePart(PartMark.ASIDE, slot.concept, True, slot.value)
@@ -176,13 +178,15 @@ def _slots(expected: Sequence[Slot] | None, slots: Sequence[Slot], rule: Recogni
     unmatched = list(slots)
     # Slots with a value are matched first. Otherwise, one that matches any value could take a slot from them.
     matches: dict[int, Slot | None] = {}
-    for number, slot in sorted(enumerate(expected), key=lambda pair: pair[1].value is None):
-        matches[number] = _take(unmatched, slot, lambda candidate, want: _same(want, candidate, rule))
-    for number, slot in enumerate(expected):
-        match = matches[number]
+    for index, slot in sorted(enumerate(expected), key=lambda pair: pair[1].value is None):
+        matches[index] = _pop_match(unmatched, slot, lambda candidate, wanted: _matches(wanted, candidate, rule))
+    for index, slot in enumerate(expected):
+        match = matches[index]
         if match is not None:
             yield FramePart(PartMark.RIGHT, slot.concept, True, match.value)
-        elif (other := _take(unmatched, slot, lambda candidate, want: candidate.concept == want.concept)) is not None:
+            continue
+        other = _pop_match(unmatched, slot, lambda candidate, wanted: candidate.concept == wanted.concept)
+        if other is not None:
             yield FramePart(PartMark.OTHER_VALUE, slot.concept, True, other.value, slot.value)
         else:
             yield FramePart(PartMark.MISSING, slot.concept, True, slot.value)
@@ -190,15 +194,15 @@ def _slots(expected: Sequence[Slot] | None, slots: Sequence[Slot], rule: Recogni
         yield FramePart(PartMark.TOO_MANY, slot.concept, True, slot.value)
 
 
-def _take(candidates: list[Slot], wanted_slot: Slot, is_match: Callable[[Slot, Slot], bool]) -> Slot | None:
+def _pop_match(candidates: list[Slot], expected_slot: Slot, is_match: Callable[[Slot, Slot], bool]) -> Slot | None:
     """The first candidate that matches, removed from `candidates`; None if none does."""
-    for number, slot in enumerate(candidates):
-        if is_match(slot, wanted_slot):
-            return candidates.pop(number)
+    for index, slot in enumerate(candidates):
+        if is_match(slot, expected_slot):
+            return candidates.pop(index)
     return None
 
 
-def _same(want: Slot, slot: Slot, rule: RecognitionRule) -> bool:
-    if want.concept != slot.concept:
+def _matches(expected_slot: Slot, slot: Slot, rule: RecognitionRule) -> bool:
+    if expected_slot.concept != slot.concept:
         return False
-    return want.value is None or same_value(want.value, slot.value, rule)
+    return expected_slot.value is None or same_value(expected_slot.value, slot.value, rule)

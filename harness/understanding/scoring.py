@@ -23,7 +23,11 @@ Groups = tuple[tuple[str, tuple[tuple[str, FrameCounts], ...]], ...]
 
 @frozen
 class ScoredFrame:
-    """A scored utterance. predicted: an empty frame if there is no prediction with its id (missing)."""
+    """A scored utterance.
+
+    - predicted: an empty frame if there is no prediction with its id.
+    - missing: whether there is no prediction with its id.
+    """
 
     gold: Utterance
     predicted: Utterance
@@ -69,8 +73,8 @@ def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None 
     predictions = {utterance.id: utterance for utterance in predicted.utterances}
     intents_given = any(utterance.intents is not None for utterance in predicted.utterances)
     slots_given = any(utterance.tags is not None or utterance.slots is not None for utterance in predicted.utterances)
-    values_given = _gives_values(gold, rule) and (not predictions or _gives_values(predicted, rule))
-    counted_rule = rule if values_given else replace(rule, values=ValueRule.NONE)
+    values_given = _has_values(gold, rule) and (not predictions or _has_values(predicted, rule))
+    scored_rule = rule if values_given else replace(rule, values=ValueRule.NONE)
     frames, missing, unannotated = [], [], []
     for utterance in gold.utterances:
         if not is_annotated(utterance):
@@ -80,10 +84,10 @@ def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None 
         if prediction is None:
             missing.append(utterance.id)
         frames.append(
-            _scored(
+            _score_frame(
                 utterance,
                 prediction,
-                counted_rule,
+                scored_rule,
                 intents=intents_given or not predictions,
                 slots=slots_given or not predictions,
             )
@@ -106,14 +110,14 @@ def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None 
 
 
 def intent_confidences(scoring: FrameScoring) -> ConfidenceFigures | None:
-    """How reliable the scores of predicted intents are. The answers are utterances, which are right if their intents
-    are exact.
+    """How reliable the scores of predicted intents are.
 
-    The confidence of an utterance is that of its least certain intent: the score of a predicted intent, and one minus
-    the score of another. None if no prediction has scores.
+    The answers are utterances, which are right if their intents are exact. The confidence of an utterance is that of
+    its least certain intent: the score of a predicted intent, and one minus the score of another. None if no prediction
+    has scores.
     """
-    values: list[float] = []
-    rights: list[bool] = []
+    confidences: list[float] = []
+    are_right: list[bool] = []
     left_out = 0
     for frame in scoring.frames:
         intents, scores = frame.predicted.intents, dict(frame.predicted.scores)
@@ -122,11 +126,9 @@ def intent_confidences(scoring: FrameScoring) -> ConfidenceFigures | None:
         if not scores or intents is None or not scores.keys() >= set(intents):
             left_out += 1
         else:
-            values.append(
-                min(confidence if label in intents else 1 - confidence for label, confidence in scores.items())
-            )
-            rights.append(intents == frame.gold.intents)
-    return confidence_figures(values, rights, left_out) if values else None
+            confidences.append(min(score if label in intents else 1 - score for label, score in scores.items()))
+            are_right.append(intents == frame.gold.intents)
+    return confidence_figures(confidences, are_right, left_out) if confidences else None
 
 
 def is_annotated(utterance: Utterance) -> bool:
@@ -134,7 +136,7 @@ def is_annotated(utterance: Utterance) -> bool:
     return utterance.intents is not None or utterance.tags is not None or utterance.slots is not None
 
 
-def _gives_values(corpus: Corpus, rule: Rule) -> bool:
+def _has_values(corpus: Corpus, rule: Rule) -> bool:
     """Whether any slot has a value. With `spoken`, the words of tags are values, even if there is no slot."""
     if rule.values is ValueRule.NONE:
         return False
@@ -143,18 +145,21 @@ def _gives_values(corpus: Corpus, rule: Rule) -> bool:
     return any(slot.value is not None for utterance in corpus.utterances for slot in utterance.slots or ())
 
 
-def _scored(gold: Utterance, predicted: Utterance | None, rule: Rule, *, intents: bool, slots: bool) -> ScoredFrame:
-    counted_gold = gold
+def _score_frame(
+    gold: Utterance, predicted: Utterance | None, rule: Rule, *, intents: bool, slots: bool
+) -> ScoredFrame:
+    """Scores an utterance. intents, slots: whether these are scored at all."""
+    scored_gold = gold
     if not intents:
-        counted_gold = replace(counted_gold, intents=None)
+        scored_gold = replace(scored_gold, intents=None)
     if not slots:
-        counted_gold = replace(counted_gold, tags=None, slots=None)
+        scored_gold = replace(scored_gold, tags=None, slots=None)
     prediction = predicted or Utterance(gold.id)
-    return ScoredFrame(gold, prediction, predicted is None, count_frame(counted_gold, prediction, rule))
+    return ScoredFrame(gold, prediction, predicted is None, count_frame(scored_gold, prediction, rule))
 
 
 def _groups(frames: Sequence[ScoredFrame], by: Sequence[str] | None) -> Groups:
-    columns = by_column([(frame.gold, frame) for frame in frames], by)
+    columns = group_by_column([(frame.gold, frame) for frame in frames], by)
     return tuple((column, _totals(labels)) for column, labels in columns.items())
 
 
@@ -162,9 +167,12 @@ def _totals(labels: Mapping[str, Sequence[ScoredFrame]]) -> tuple[tuple[str, Fra
     return tuple((label, total(frame.counts for frame in members)) for label, members in sorted(labels.items()))
 
 
-def by_column(rows: Sequence[tuple[Utterance, T]], by: Sequence[str] | None) -> dict[str, dict[str, list[T]]]:
-    """For each column, the rows of each label. rows: an utterance of gold, which has the labels, and anything that
-    belongs to it. by: columns; None for all of gold's groups."""
+def group_by_column(rows: Sequence[tuple[Utterance, T]], by: Sequence[str] | None) -> dict[str, dict[str, list[T]]]:
+    """For each column, the rows of each label.
+
+    - rows: an utterance of gold, which has the labels, and anything that belongs to it.
+    - by: columns; None for all of gold's groups.
+    """
     columns = by if by is not None else dict.fromkeys(name for gold, _ in rows for name, _ in gold.groups)
     return {column: group_by((dict(gold.groups).get(column, ""), row) for gold, row in rows) for column in columns}
 
@@ -173,9 +181,10 @@ def by_column(rows: Sequence[tuple[Utterance, T]], by: Sequence[str] | None) -> 
 class Samples:
     """Numbers of utterances by their counts of slots, from which bootstrap intervals are computed.
 
-    chunks, concepts: number of utterances for each combination of right, gold and predicted slots or concepts. edits:
-    number of utterances for each combination of concept errors and gold concepts. For intents,
-    `IntentCounts.overlaps` has the same.
+    - chunks, concepts: number of utterances for each combination of right, gold and predicted slots or concepts.
+    - edits: number of utterances for each combination of concept errors and gold concepts.
+
+    For intents, `IntentCounts.overlaps` has the same.
     """
 
     chunks: Mapping[MatchCounts, int] = field(default_factory=dict)
@@ -202,11 +211,13 @@ class DetailCounts:
 
 @frozen
 class SystemCounts:
-    """A system's counts. gold, predicted: the files from which they were read.
+    """A system's counts.
 
-    details: the counts under one rule, or under two that differ only in the detail of concepts.
-    other_words: ids of utterances whose words differ between gold and prediction.
-    surplus_blanks: ids with a slot value, compared verbatim, that has blanks around it or several in a row.
+    - gold, predicted: the files from which they were read.
+    - details: the counts under one rule, or under two that differ only in the detail of concepts.
+    - other_words: ids of utterances whose words differ between gold and prediction.
+    - surplus_blanks: ids with a slot value, compared verbatim, that has blanks around it or several in a row.
+
     Other fields are as in `FrameScoring`, with ids sorted.
     """
 
@@ -232,7 +243,7 @@ class SystemCounts:
         return bool(totals.valued.utterances) if totals.slots.utterances else None
 
 
-def counted(scorings: Sequence[FrameScoring]) -> SystemCounts:
+def count_system(scorings: Sequence[FrameScoring]) -> SystemCounts:
     """The counts of one system under one rule or several. ValueError for scorings of different systems."""
     first = scorings[0]
     if any((scoring.gold, scoring.predicted) != (first.gold, first.predicted) for scoring in scorings):
@@ -242,21 +253,24 @@ def counted(scorings: Sequence[FrameScoring]) -> SystemCounts:
         predicted=first.predicted,
         details=tuple(
             DetailCounts(
-                scoring.rule, scoring.totals, _sorted(scoring.groups), samples(frame.counts for frame in scoring.frames)
+                scoring.rule,
+                scoring.totals,
+                _sorted_groups(scoring.groups),
+                collect_samples(frame.counts for frame in scoring.frames),
             )
             for scoring in scorings
         ),
         missing=tuple(sorted(first.missing)),
         unknown=tuple(sorted(first.unknown)),
         unannotated=tuple(sorted(first.unannotated)),
-        other_words=tuple(sorted(frame.id for frame in first.frames if _other_words(frame))),
+        other_words=tuple(sorted(frame.id for frame in first.frames if _has_other_words(frame))),
         intents_given=first.intents_given,
         slots_given=first.slots_given,
-        surplus_blanks=tuple(sorted(frame.id for frame in first.frames if _surplus_blanks(frame, first.rule))),
+        surplus_blanks=tuple(sorted(frame.id for frame in first.frames if _has_surplus_blanks(frame, first.rule))),
     )
 
 
-def samples(counts: Iterable[FrameCounts]) -> Samples:
+def collect_samples(counts: Iterable[FrameCounts]) -> Samples:
     """The utterances with annotated slots, by their counts. counts: those of each utterance."""
     chunks: Counter[MatchCounts] = Counter()
     concepts: Counter[MatchCounts] = Counter()
@@ -272,7 +286,7 @@ def samples(counts: Iterable[FrameCounts]) -> Samples:
     return Samples(dict(chunks), dict(concepts), dict(edits))
 
 
-def added(parts: Sequence[SystemCounts]) -> SystemCounts:
+def add_system_counts(parts: Sequence[SystemCounts]) -> SystemCounts:
     """The counts of a system from parts with different utterances. Paths are those of the first part.
 
     A part without a column of groups counts there under an empty label. ValueError, with a message for users, if rules
@@ -289,11 +303,13 @@ def added(parts: Sequence[SystemCounts]) -> SystemCounts:
         ):
             # They would count in one part only, but everywhere in the whole.
             if in_first != other and None not in (in_first, other):
-                files = ("this file", "the first file") if other else ("the first file", "this file")
-                raise ValueError(f"{kind} in {files[0]}, but not in {files[1]}")
+                with_them, without_them = "the first file", "this file"
+                if other:
+                    with_them, without_them = without_them, with_them
+                raise ValueError(f"{kind} in {with_them}, but not in {without_them}")
     return replace(
         first,
-        details=tuple(_added([part.details[index] for part in parts]) for index in range(len(first.details))),
+        details=tuple(_add_details([part.details[index] for part in parts]) for index in range(len(first.details))),
         missing=tuple(sorted(id_ for part in parts for id_ in part.missing)),
         unknown=tuple(sorted(id_ for part in parts for id_ in part.unknown)),
         unannotated=tuple(sorted(id_ for part in parts for id_ in part.unannotated)),
@@ -302,7 +318,7 @@ def added(parts: Sequence[SystemCounts]) -> SystemCounts:
     )
 
 
-def _added(parts: Sequence[DetailCounts]) -> DetailCounts:
+def _add_details(parts: Sequence[DetailCounts]) -> DetailCounts:
     columns = sorted({column for part in parts for column, _ in part.groups})
     groups = []
     for column in columns:
@@ -319,17 +335,17 @@ def _added(parts: Sequence[DetailCounts]) -> DetailCounts:
     )
 
 
-def _other_words(frame: ScoredFrame) -> bool:
+def _has_other_words(frame: ScoredFrame) -> bool:
     return bool(frame.gold.words and frame.predicted.words and frame.gold.words != frame.predicted.words)
 
 
-_SURPLUS = re.compile(r"^\s|\s$|\s\s")
+_SURPLUS_BLANKS = re.compile(r"^\s|\s$|\s\s")
 
 
-def _surplus_blanks(frame: ScoredFrame, rule: Rule) -> bool:
+def _has_surplus_blanks(frame: ScoredFrame, rule: Rule) -> bool:
     slots = (*(frame.gold.slots or ()), *(frame.predicted.slots or ()))
-    return rule.values is ValueRule.VERBATIM and any(_SURPLUS.search(slot.value or "") for slot in slots)
+    return rule.values is ValueRule.VERBATIM and any(_SURPLUS_BLANKS.search(slot.value or "") for slot in slots)
 
 
-def _sorted(groups: Groups) -> Groups:
+def _sorted_groups(groups: Groups) -> Groups:
     return tuple(sorted((column, tuple(sorted(labels))) for column, labels in groups))

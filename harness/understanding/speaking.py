@@ -15,19 +15,24 @@ from harness.model.errors import InputError
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
 from harness.model.understanding import Utterance
 from harness.sound.stimuli.renderer import Renderer
-from harness.understanding.files.corpus_writing import demand_split_name
+from harness.understanding.files.corpus_writing import refuse_split_path
 
-LEVEL_DBFS = -26.0  # As stimuli of a session have by default.
-RATE_HZ = 16_000  # What recognisers take.
+LEVEL_DBFS = -26.0
+"""The default level of stimuli in a session."""
+RATE_HZ = 16_000
+"""The sample rate that recognisers take."""
 
 
 def voices_of(names: str) -> tuple[VoiceSpec, ...]:
     """The voices in a text such as ENGINE:NAME,…, each with its own language. InputError, VoiceError, PluginError."""
     renderer = Renderer(None)
     voices = []
-    for text in filter(None, (part.strip() for part in names.split(","))):
-        engine, colon, name = text.partition(":")
-        if not colon or not name:
+    for part in names.split(","):
+        text = part.strip()
+        if not text:
+            continue
+        engine, _, name = text.partition(":")
+        if not name:
             raise InputError(
                 f"the voice {text!r} must have the form ENGINE:NAME", remedy="For example espeak:en-us+f3,flite:slt"
             )
@@ -43,14 +48,16 @@ def speak(
 ) -> dict[str, int]:
     """Writes a new folder with a WAV file for each utterance and a list for each split, completely or not at all.
 
-    voices: those of each split; the key "" has those of every other split. The voice of an utterance depends only on
-    the seed and its id. Lists have the columns id, audio and voice. Returns the number of sounds of each split.
-    InputError for a split whose name cannot be that of a file, LogError, VoiceError.
+    Lists have the columns id, audio and voice. The voice of an utterance depends only on the seed and its id. Returns
+    the number of sounds of each split. InputError for a split whose name cannot be that of a file, LogError,
+    VoiceError.
+
+    voices: those of each split; the key "" has those of every other split.
     """
-    import soundfile
+    import soundfile  # imported here, so that --help does not load it
 
     for utterance in utterances:
-        demand_split_name(dict(utterance.groups).get(SPLIT, ""), utterance.place)
+        refuse_split_path(dict(utterance.groups).get(SPLIT, ""), utterance.place)
 
     renderer = Renderer(None)
     rows: list[tuple[str, tuple[str, str, str]]] = []

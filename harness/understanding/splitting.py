@@ -20,43 +20,45 @@ def stratified(corpus: Corpus, shares: Sequence[float], seed: int) -> tuple[Corp
 
     shares: sizes of the parts relative to each other, above 0. InputError if a part would be empty.
     """
-    clusters = list(_clusters(corpus.utterances).values())
+    clusters = list(_group_equal_sentences(corpus.utterances).values())
     random.Random(seed).shuffle(clusters)
     total = sum(shares)
     label_counts = sum((cluster.labels for cluster in clusters), Counter[str]())
-    needs = [_PartNeeds(share / total, len(corpus.utterances), label_counts) for share in shares]
-    part_of: dict[int, int] = {}
+    part_needs = [_PartNeeds(share / total, len(corpus.utterances), label_counts) for share in shares]
+    part_by_index: dict[int, int] = {}
     for cluster in _rarest_first(clusters, label_counts):
-        chosen = max(range(len(needs)), key=lambda part: (*needs[part].lacks(cluster), -part))
-        needs[chosen].take(cluster)
-        part_of.update(dict.fromkeys(cluster.places, chosen))
-    if len(set(part_of.values())) < len(shares):
+        chosen = max(range(len(part_needs)), key=lambda part: (*part_needs[part].missing_counts(cluster), -part))
+        part_needs[chosen].add(cluster)
+        part_by_index.update(dict.fromkeys(cluster.indices, chosen))
+    if len(set(part_by_index.values())) < len(shares):
         problem = f"a part would be empty with only {counted(len(clusters), 'different sentence')}"
         raise InputError(problem, place=Place(corpus.path), remedy="Name a larger corpus, or fewer parts")
-    return tuple(
-        Corpus(
-            corpus.path, tuple(utterance for place, utterance in enumerate(corpus.utterances) if part_of[place] == part)
-        )
-        for part in range(len(shares))
-    )
+    parts: list[list[Utterance]] = [[] for _ in shares]
+    for index, utterance in enumerate(corpus.utterances):
+        parts[part_by_index[index]].append(utterance)
+    return tuple(Corpus(corpus.path, tuple(utterances)) for utterances in parts)
 
 
 @dataclass(slots=True)
 class _Cluster:
-    """Utterances with the same words. places: their indices in the corpus. labels: how often each label occurs in
-    them."""
+    """Utterances with the same words.
 
-    places: list[int]
+    - indices: of the utterances in the corpus.
+    - labels: how often each label occurs in them.
+    - rarest: the label among them that is the rarest in the corpus.
+    """
+
+    indices: list[int]
     labels: Counter[str]
     rarest: str = ""
 
 
-def _clusters(utterances: Sequence[Utterance]) -> dict[tuple[str, ...], _Cluster]:
+def _group_equal_sentences(utterances: Sequence[Utterance]) -> dict[tuple[str, ...], _Cluster]:
     clusters: dict[tuple[str, ...], _Cluster] = {}
-    for place, utterance in enumerate(utterances):
+    for index, utterance in enumerate(utterances):
         key = tuple(word.lower() for word in utterance.words) or (utterance.id,)
         cluster = clusters.setdefault(key, _Cluster([], Counter()))
-        cluster.places.append(place)
+        cluster.indices.append(index)
         cluster.labels.update(_labels(utterance))
     return clusters
 
@@ -71,7 +73,7 @@ def _labels(utterance: Utterance) -> set[str]:
 def _rarest_first(clusters: Sequence[_Cluster], label_counts: Counter[str]) -> list[_Cluster]:
     for cluster in clusters:
         cluster.rarest = min(cluster.labels, key=lambda label: (label_counts[label], label))
-    return sorted(clusters, key=lambda cluster: (label_counts[cluster.rarest], cluster.rarest, -len(cluster.places)))
+    return sorted(clusters, key=lambda cluster: (label_counts[cluster.rarest], cluster.rarest, -len(cluster.indices)))
 
 
 class _PartNeeds:
@@ -81,11 +83,12 @@ class _PartNeeds:
         self._utterances = share * utterances
         self._labels = {label: share * count for label, count in label_counts.items()}
 
-    def lacks(self, cluster: _Cluster) -> tuple[float, float]:
+    def missing_counts(self, cluster: _Cluster) -> tuple[float, float]:
         """How many utterances with the cluster's rarest label the part lacks, then how many in total."""
         return self._labels[cluster.rarest], self._utterances
 
-    def take(self, cluster: _Cluster) -> None:
-        self._utterances -= len(cluster.places)
+    def add(self, cluster: _Cluster) -> None:
+        """Puts a cluster into the part."""
+        self._utterances -= len(cluster.indices)
         for label, count in cluster.labels.items():
             self._labels[label] -= count

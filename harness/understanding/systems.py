@@ -43,7 +43,7 @@ from harness.transcripts.scoring import score as score_words
 from harness.transcripts.words import WordRules, normalise
 from harness.understanding.cascade import transcripts_of
 from harness.understanding.comparison import DRAWS, SHARES, FigureBasis, Metric, basis, columns
-from harness.understanding.counts import FrameCounts, Rule, items, total
+from harness.understanding.counts import FrameCounts, Rule, slot_items, total
 from harness.understanding.figures import ZERO, ZeroDivision
 from harness.understanding.scoring import FrameScoring, ScoredFrame, is_annotated, score
 
@@ -63,8 +63,11 @@ class SystemKind(StrEnum):
 
 
 class LostStage(StrEnum):
-    """The first wrong stage of an utterance whose frame is wrong. WORDS: the words of a slot's value were not
-    recognised."""
+    """The first wrong stage of an utterance whose frame is wrong.
+
+    - WORDS: the words of a slot's value were not recognised.
+    - INTENT, SLOT, VALUE: the intents, the concepts, or the values of slots are wrong.
+    """
 
     WORDS = "words"
     INTENT = "intent"
@@ -82,9 +85,11 @@ class ModelCost:
 
 @frozen
 class ComparedSystem:
-    """A system to compare. frames: its predictions. heard: its words; None if it has none, or if they are gold's.
+    """A system to compare.
 
-    model: mean cost of the model that reads the words, for each utterance. The costs of utterances do not include it.
+    - frames: its predictions.
+    - heard: its words; None if it has none, or if they are gold's.
+    - model: mean cost of the model that reads the words, for each utterance. The costs of utterances do not include it.
     """
 
     name: str
@@ -102,8 +107,10 @@ class ComparedSystem:
 
 @frozen
 class MetricValue:
-    """A metric, 0–1 (error rates may be more), with its intervals over utterances and over talkers. An interval is None
-    if there are too few of them."""
+    """A metric, 0–1 (error rates may be more), with its intervals over utterances and over talkers.
+
+    An interval is None if there are too few utterances or talkers.
+    """
 
     value: float | None
     interval: Interval | None
@@ -114,8 +121,8 @@ class MetricValue:
 class SystemResult:
     """The results of a system.
 
-    - lost: for each utterance of `ComparedSystems.ids`, the stage at which it was lost; None if its frame is right. ()
-      if the system never gives the intents or the slots that gold has, so that no frame can be judged as a whole.
+    - lost: for each utterance of `ComparedSystems.ids`, the stage at which it was lost; None if its frame is right. It
+      is () if the system never gives the intents or the slots that gold has: no frame can be judged as a whole.
     - words, wer_interval: its word errors against gold, with the interval of the WER; None without words.
     - cost: cost of the answered utterances together; None unless each has one.
     """
@@ -136,9 +143,10 @@ class SystemResult:
 
 @frozen
 class SystemDifference:
-    """The first system minus the second. over_talkers: interval of each difference over talkers.
+    """The first system minus the second.
 
-    p_holm: p of each metric, corrected for the number of pairs of systems.
+    - over_talkers: interval of each difference over talkers.
+    - p_holm: p of each metric, corrected for the number of pairs of systems.
     """
 
     first: str
@@ -150,27 +158,27 @@ class SystemDifference:
 
 @frozen
 class ComparedSystems:
-    """The results of all systems on the same utterances.
-
-    - normalisation: name of the normalisation of words.
-    - ids: ids of the utterances that every system answered, in the order of gold.
-    - unanswered: for each system, the ids that it did not answer.
-    - unannotated: number of utterances of gold without intents and slots, which do not count.
-    - talkers: number of talkers, by the column `talker_column`; 0 unless every utterance names one. nameless: number of
-      utterances that do not name one.
-    - missing_is_empty: whether a missing answer counts as an empty one.
-    """
+    """The results of all systems on the same utterances."""
 
     gold: Corpus
+    """The utterances that count."""
     rule: Rule
     normalisation: str
+    """Name of the normalisation of words."""
     ids: tuple[str, ...]
+    """Ids of the utterances that count, in the order of gold."""
     unanswered: Mapping[str, tuple[str, ...]]
+    """For each system, the ids that it did not answer."""
     unannotated: int
+    """Number of utterances of gold without intents and slots, which do not count."""
     talker_column: str
+    """The column of groups that names talkers."""
     talkers: int
+    """Number of talkers; 0 unless every utterance names one."""
     nameless: int
+    """Number of utterances that do not name a talker."""
     missing_is_empty: bool
+    """Whether a missing answer counts as an empty one."""
     results: tuple[SystemResult, ...]
     differences: tuple[SystemDifference, ...]
 
@@ -189,8 +197,9 @@ def compare_systems(
 ) -> ComparedSystems:
     """Scores systems on the utterances that all of them answered. InputError if there are none.
 
-    rule: how frames are compared; places are ignored, since words differ. missing_is_empty: whether an utterance
-    without an answer gets an empty one, and is not left out. draws: number of resamples for intervals.
+    - rule: how frames are compared; places are ignored, since words differ.
+    - missing_is_empty: whether an utterance without an answer gets an empty one, and is not left out.
+    - draws: number of resamples for intervals.
     """
     annotated = [utterance for utterance in gold.utterances if is_annotated(utterance)]
     answered = [system.ids for system in systems]
@@ -199,14 +208,14 @@ def compare_systems(
         problem = "no utterance of gold was answered by every system"
         raise InputError(problem, place=Place(gold.path), remedy="Use the utterance ids of the gold file in every file")
     counted_gold = Corpus(gold.path, tuple(shared))
-    bare = replace(rule, places=False)
-    scorings = [score(counted_gold, system.frames, bare, ()) for system in systems]
+    rule_without_places = replace(rule, places=False)
+    scorings = [score(counted_gold, system.frames, rule_without_places, ()) for system in systems]
     counts = [[frame.counts for frame in scoring.frames] for scoring in scorings]
-    labels_of_talkers = [dict(utterance.groups).get(talker_column, "") for utterance in shared]
-    talkers = _places(labels_of_talkers)
-    values = _values(counts, basis(counts, zero, labels), talkers, draws)
+    talker_names = [dict(utterance.groups).get(talker_column, "") for utterance in shared]
+    talkers = _talker_indices(talker_names)
+    values = _metric_values(counts, basis(counts, zero, labels), talkers, draws)
     pairs = list(combinations(range(len(systems)), 2))
-    pairwise = [_difference((counts[first], counts[second]), talkers, zero, labels, draws) for first, second in pairs]
+    pairwise = [_compare_pair((counts[first], counts[second]), talkers, zero, labels, draws) for first, second in pairs]
     corrected = {metric: holm([metrics[metric].p for metrics, _ in pairwise]) for metric in METRICS}
     differences = tuple(
         SystemDifference(
@@ -230,10 +239,10 @@ def compare_systems(
         unannotated=len(gold.utterances) - len(annotated),
         talker_column=talker_column,
         talkers=len(talkers),
-        nameless=labels_of_talkers.count(""),
+        nameless=talker_names.count(""),
         missing_is_empty=missing_is_empty,
         results=tuple(
-            _result(system, counted_gold, scoring, metrics, rule, wording)
+            _system_result(system, counted_gold, scoring, metrics, rule, wording)
             for system, scoring, metrics in zip(systems, scorings, values, strict=True)
         ),
         differences=differences,
@@ -241,8 +250,10 @@ def compare_systems(
 
 
 def lost_stage(frame: ScoredFrame, heard: Utterance | None, rule: Rule, wording: WordRules) -> LostStage | None:
-    """The first wrong stage of an utterance; None if its frame is right. heard: the words that the system recognised;
-    None to leave out this stage."""
+    """The first wrong stage of an utterance; None if its frame is right.
+
+    heard: the words that the system recognised; None to leave out this stage.
+    """
     counts = frame.counts
     intents_right = counts.intents.exact.count == counts.intents.exact.total
     if intents_right and not counts.slots.edits.errors and not counts.valued.edits.errors:
@@ -257,7 +268,7 @@ def lost_stage(frame: ScoredFrame, heard: Utterance | None, rule: Rule, wording:
 def _hears_values(gold: Utterance, heard: Utterance, rule: Rule, wording: WordRules) -> bool:
     """Whether the words of every slot value of gold are in the transcript, together and in order."""
     words = normalise(heard.text, wording.normalisation)
-    for slot in items(gold, rule) or ():
+    for slot in slot_items(gold, rule) or ():
         text = slot.value or ""
         if slot.place is not None and gold.words:
             text = " ".join(gold.words[slice(*slot.place)])
@@ -269,22 +280,22 @@ def _hears_values(gold: Utterance, heard: Utterance, rule: Rule, wording: WordRu
     return True
 
 
-def _places(labels: Sequence[str]) -> list[list[int]]:
+def _talker_indices(labels: Sequence[str]) -> list[list[int]]:
     """For each talker, the indices of their utterances; [] unless every utterance names a talker."""
-    return list(group_by((label, place) for place, label in enumerate(labels)).values()) if all(labels) else []
+    return list(group_by((label, index) for index, label in enumerate(labels)).values()) if all(labels) else []
 
 
 def _by_talker(
     counts: Sequence[Sequence[FrameCounts]], figure_basis: FigureBasis, talkers: Sequence[Sequence[int]]
 ) -> RatioColumns[Metric]:
     tables = []
-    for places in talkers:
-        talker_counts = [[system_counts[place] for place in places] for system_counts in counts]
+    for indices in talkers:
+        talker_counts = [[system_counts[index] for index in indices] for system_counts in counts]
         tables.append(columns(talker_counts, figure_basis))
     return sum_by_cluster(tables)
 
 
-def _values(
+def _metric_values(
     counts: Sequence[Sequence[FrameCounts]], figure_basis: FigureBasis, talkers: Sequence[Sequence[int]], draws: int
 ) -> list[dict[Metric, MetricValue]]:
     """The metrics of each system."""
@@ -306,19 +317,19 @@ def _values(
             else:
                 interval = middle_interval(resampled[metric][system]) if table.units >= MIN_RESAMPLED_UNITS else None
             over_talkers = jackknife_interval(float(value), without_each[metric][system]) if talkers else None
-            values[system][metric] = MetricValue(float(value), interval, _possible(over_talkers, metric))
+            values[system][metric] = MetricValue(float(value), interval, _clip(over_talkers, metric))
     return values
 
 
-def _possible(interval: Interval | None, metric: Metric) -> Interval | None:
+def _clip(interval: Interval | None, metric: Metric) -> Interval | None:
     """The interval, clipped to the values that the metric can have."""
     if interval is None:
         return None
-    most = math.inf if metric in (Metric.CER, Metric.VALUED_CER) else 1.0
-    return max(0.0, interval[0]), min(most, interval[1])
+    upper = math.inf if metric in (Metric.CER, Metric.VALUED_CER) else 1.0
+    return max(0.0, interval[0]), min(upper, interval[1])
 
 
-def _difference(
+def _compare_pair(
     counts: tuple[Sequence[FrameCounts], Sequence[FrameCounts]],
     talkers: Sequence[Sequence[int]],
     zero: ZeroDivision,
@@ -338,7 +349,7 @@ def _difference(
     }
 
 
-def _result(
+def _system_result(
     system: ComparedSystem,
     gold: Corpus,
     scoring: FrameScoring,
@@ -346,7 +357,7 @@ def _result(
     rule: Rule,
     wording: WordRules,
 ) -> SystemResult:
-    heard = None if system.heard is None else _of_gold(system.heard, gold)
+    heard = None if system.heard is None else _in_gold_order(system.heard, gold)
     frames = scoring.frames
     transcripts = (None,) * len(frames) if heard is None else heard.utterances
     lacks_intents = not scoring.intents_given and any(utterance.intents is not None for utterance in gold.utterances)
@@ -369,18 +380,20 @@ def _result(
 
 
 def _cost(system: ComparedSystem, gold: Corpus) -> SoundCost | None:
-    """The cost of a system for all answered utterances: of recognising the words (or of the whole system), and of the
-    model that reads them. None unless each utterance has a cost."""
+    """The cost of a system for all answered utterances; None unless each of them has a cost.
+
+    It is the cost of recognising the words (or of the whole system), and of the model that reads them.
+    """
     answered = {utterance.id for utterance in gold.utterances} & system.ids
     costs = [utterance.cost for utterance in (system.heard or system.frames).utterances if utterance.id in answered]
-    of_sound = [cost for cost in costs if cost is not None]
-    if not of_sound or len(of_sound) < len(costs):
+    known_costs = [cost for cost in costs if cost is not None]
+    if not known_costs or len(known_costs) < len(costs):
         return None
-    cost, model, number = reduce(add, of_sound), system.model, len(costs)
+    cost, model, number = reduce(add, known_costs), system.model, len(costs)
     return replace(cost, cpu_s=cost.cpu_s + number * model.cpu_s, elapsed_s=cost.elapsed_s + number * model.elapsed_s)
 
 
-def _of_gold(corpus: Corpus, gold: Corpus) -> Corpus:
+def _in_gold_order(corpus: Corpus, gold: Corpus) -> Corpus:
     """The utterances of a corpus in the order of gold. An utterance that it does not have is empty."""
     by_id = {utterance.id: utterance for utterance in corpus.utterances}
     return Corpus(corpus.path, tuple(by_id.get(utterance.id, Utterance(utterance.id)) for utterance in gold.utterances))

@@ -268,20 +268,20 @@ def _systems_of_model(
     folder: Path, sources: CascadeSources, gold: Corpus, stack: ExitStack, notes: list[tuple[str, str]]
 ) -> Iterator[ComparedSystem]:
     """The model on the reference texts, then on each recogniser's transcripts. Adds to the notes."""
-    from harness.understanding.cascade import joined, understood
+    from harness.understanding.cascade import join_transcripts, predict_corpus
     from harness.understanding.models.model_folder import load_model  # here, since a model takes long to import
     from harness.understanding.systems import ComparedSystem, ModelCost, SystemKind
 
     model = load_model(folder)
     predict = model.understander.predict
     notes.append(("model", f"{plain_text(str(folder), 200)} ({model.name})"))
-    yield ComparedSystem("transcripts", SystemKind.TRANSCRIPTS, understood(gold, predict, str(folder)))
+    yield ComparedSystem("transcripts", SystemKind.TRANSCRIPTS, predict_corpus(gold, predict, str(folder)))
     for name, path in map(_split_name, sources.heard):
         heard = _answers_to(gold, _read_corpus(path, stack))
-        pairs = joined(gold, heard, missing_is_silence=sources.missing_is_silence)
+        pairs = join_transcripts(gold, heard, missing_is_silence=sources.missing_is_silence)
         transcripts, style = _style_transcripts(pairs, sources.reads)
         start_s, start_cpu_s = time.perf_counter(), time.process_time()
-        frames = understood(transcripts, predict, str(folder))
+        frames = predict_corpus(transcripts, predict, str(folder))
         cpu_s, elapsed_s = time.process_time() - start_cpu_s, time.perf_counter() - start_s
         count = max(1, len(transcripts.utterances))
         yield ComparedSystem(name, SystemKind.CASCADE, frames, heard, ModelCost(cpu_s / count, elapsed_s / count))
@@ -418,7 +418,7 @@ class _Inputs:
 
 def _read_inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
     """Reads everything and runs the model, if there is one. InputError for files that do not belong together."""
-    from harness.understanding.cascade import joined, understood
+    from harness.understanding.cascade import join_transcripts, predict_corpus
 
     gold = _read_gold(sources, stack) if sources.gold else None
     if gold is not None and sources.groups:
@@ -430,7 +430,7 @@ def _read_inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
         heard, notes = _read_corpus(path, stack), []
     if gold is None:
         raise InputError("--gold is missing", remedy="Give --gold FILE|FOLDER: annotated utterances, with text")
-    pairs = joined(gold, heard, missing_is_silence=sources.missing_is_silence)
+    pairs = join_transcripts(gold, heard, missing_is_silence=sources.missing_is_silence)
     _demand_pairs(gold, heard, pairs)
     placed = any(utterance.tags is not None for utterance in pairs.gold.utterances)
     ordered = placed or not sources.sessions
@@ -444,8 +444,8 @@ def _read_inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
         predict = model.understander.predict
         transcripts, style = _style_transcripts(pairs, sources.reads)
         notes += [("model", f"{plain_text(str(sources.model), 200)} ({model.name})"), ("model reads", style)]
-        on_reference = understood(pairs.gold, predict, str(sources.model))
-        on_transcript = understood(transcripts, predict, str(sources.model))
+        on_reference = predict_corpus(pairs.gold, predict, str(sources.model))
+        on_transcript = predict_corpus(transcripts, predict, str(sources.model))
     return _Inputs(pairs, on_reference, on_transcript, ordered, placed, tuple(notes))
 
 

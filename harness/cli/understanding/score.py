@@ -125,7 +125,7 @@ def score(
     reports = []
     for scorings in scorings_by_system:
         confidences = scoring.intent_confidences(scorings[0])
-        reports.append(SystemReport(scoring.counted(scorings), zero, labels, outside_intent, confidences))
+        reports.append(SystemReport(scoring.count_system(scorings), zero, labels, outside_intent, confidences))
     first_scorings = [scorings[0] for scorings in scorings_by_system]
     comparisons: list[FrameComparison] = []
     if len(first_scorings) > 1:
@@ -170,7 +170,7 @@ def merge(
 
 def _merge(shards: list[ScoreFile]) -> Iterator[SystemCounts]:
     """The counts of each system over all shards. InputError for shards that were not scored in the same way."""
-    from harness.understanding.scoring import added
+    from harness.understanding.scoring import add_system_counts
 
     first, *others = shards
     for shard in others:
@@ -188,7 +188,7 @@ def _merge(shards: list[ScoreFile]) -> Iterator[SystemCounts]:
     for index, merged in enumerate(first.systems):
         for shard in others:
             try:
-                merged = added([merged, shard.systems[index]])
+                merged = add_system_counts([merged, shard.systems[index]])
             except ValueError as error:
                 raise _merge_error(shard, f"{error}: it cannot be added to {first.name}") from error
         yield merged

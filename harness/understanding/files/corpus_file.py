@@ -23,29 +23,28 @@ from harness.understanding.files.corpus_formats import (
     split_words,
 )
 
-_ORDER = ("train", "dev", "valid", "validation", "test")
+_SPLIT_ORDER = ("train", "dev", "valid", "validation", "test")
 
 
 def corpus_format_of(path: Path, name: str = "", option: str = "--format") -> CorpusFormat:
     """The format of a file by its suffix, or of a folder by its files. InputError if neither determines it.
 
-    name: name of the file in messages; "" for its path. option: the option that sets the format, for remedies.
+    - name: name of the file in messages; "" for its path.
+    - option: the option that sets the format, for remedies.
     """
     place = Place(name or str(path))
     try:
         if path.is_dir():
-            kinds = [form for form in (CorpusFormat.BIO, CorpusFormat.JSONL, CorpusFormat.CSV) if splits_of(path, form)]
+            candidates = (CorpusFormat.BIO, CorpusFormat.JSONL, CorpusFormat.CSV)
+            formats = [candidate for candidate in candidates if splits_of(path, candidate)]
             if (path / SEQ_IN).exists():
                 return CorpusFormat.BIO
-            if len(kinds) == 1:
-                return kinds[0]
-            problem = (
-                f"the folder has splits in several formats: {', '.join(kinds)}"
-                if kinds
-                else f"the folder has no {SEQ_IN}"
-            )
-            remedy = f"Give {option} {'|'.join(kinds)}" if kinds else _FOLDER
-            raise InputError(problem, place=place, remedy=remedy)
+            if len(formats) == 1:
+                return formats[0]
+            if not formats:
+                raise InputError(f"the folder has no {SEQ_IN}", place=place, remedy=_FOLDER_LAYOUT)
+            problem = f"the folder has splits in several formats: {', '.join(formats)}"
+            raise InputError(problem, place=place, remedy=f"Give {option} {'|'.join(formats)}")
         if not path.exists():
             raise InputError("the file or folder does not exist", place=place, remedy="Check the path")
     except (OSError, ValueError) as error:
@@ -62,21 +61,27 @@ def corpus_format_of(path: Path, name: str = "", option: str = "--format") -> Co
     raise InputError(problem, place=place, remedy=f"Give {option} {'|'.join(CorpusFormat)}")
 
 
-_FOLDER = f"Put {SEQ_IN}, {SEQ_OUT} and {LABEL} there, or in folders train, dev and test in it, or a .jsonl for each"
+_FOLDER_LAYOUT = (
+    f"Put {SEQ_IN}, {SEQ_OUT} and {LABEL} there, or in folders train, dev and test in it, or a .jsonl for each"
+)
 
 
-def splits_of(folder: Path, form: CorpusFormat) -> dict[str, Path]:
+def splits_of(folder: Path, file_format: CorpusFormat) -> dict[str, Path]:
     """The splits of a folder by name, with train, dev and test first: folders with seq.in, or files of the format.
-    OSError."""
-    if form is CorpusFormat.BIO:
+
+    OSError if the folder cannot be read.
+    """
+    if file_format is CorpusFormat.BIO:
         splits = {path.name: path for path in folder.iterdir() if (path / SEQ_IN).exists()}
     else:
-        splits = {path.stem: path for path in folder.iterdir() if path.suffix.lower() == f".{form}" and path.is_file()}
+        splits = {
+            path.stem: path for path in folder.iterdir() if path.suffix.lower() == f".{file_format}" and path.is_file()
+        }
     return {name: splits[name] for name in sorted(splits, key=_rank)}
 
 
 def _rank(name: str) -> tuple[int, str]:
-    return (_ORDER.index(name) if name in _ORDER else len(_ORDER), name)
+    return (_SPLIT_ORDER.index(name) if name in _SPLIT_ORDER else len(_SPLIT_ORDER), name)
 
 
 def read_corpus(
@@ -89,18 +94,19 @@ def read_corpus(
 ) -> Corpus:
     """The utterances of a file, of a folder, or of one split of a folder. InputError, InputProblems.
 
-    format: None if the suffix or the files of the folder determine it.
-    split: train, dev (or valid), test, or any other. None for all; each utterance then has a group `split`.
-    name: name in messages, if it differs from the path. option: the option that sets the format, for remedies.
+    - format: None if the suffix or the files of the folder determine it.
+    - split: train, dev (or valid), test, or any other. None for all; each utterance then has a group `split`.
+    - name: name in messages, if it differs from the path.
+    - option: the option that sets the format, for remedies.
     """
     source = name or str(path)
-    form = format or corpus_format_of(path, source, option)
-    splits = _splits(path, form, source)
+    file_format = format or corpus_format_of(path, source, option)
+    splits = _split_paths(path, file_format, source)
     if not splits:
         if split is not None:
             problem = f"there is no split {shown(split)}: {'the folder' if path.is_dir() else 'this'} has no splits"
             raise InputError(problem, place=Place(source), remedy="Omit --split, or name a folder of splits")
-        return Corpus(source, tuple(_read(path, form, source)))
+        return Corpus(source, tuple(_read_file(path, file_format, source)))
     if split is not None:
         names = (split, *DEV_SPLITS) if split in DEV_SPLITS else (split,)
         chosen = next((candidate for candidate in names if candidate in splits), None)
@@ -111,51 +117,55 @@ def read_corpus(
     utterances = [
         utterance
         for split_name, split_path in splits.items()
-        for utterance in _read_split(split_path, form, source, split_name)
+        for utterance in _read_split(split_path, file_format, source, split_name)
     ]
-    _refuse_twice(utterances)
+    _refuse_duplicate_ids(utterances)
     return Corpus(source, tuple(utterances))
 
 
 def read_splits(path: Path, format: CorpusFormat | None = None, *, name: str = "") -> dict[str, Corpus]:
     """The splits of a folder, with train, dev and test first. Anything else is one split with the name ""."""
     source = name or str(path)
-    form = format or corpus_format_of(path, source)
-    splits = _splits(path, form, source)
+    file_format = format or corpus_format_of(path, source)
+    splits = _split_paths(path, file_format, source)
     if not splits:
-        return {"": read_corpus(path, form, name=source)}
+        return {"": read_corpus(path, file_format, name=source)}
     return {
-        split: Corpus(str(split_path), tuple(_read_split(split_path, form, source, split)))
+        split: Corpus(str(split_path), tuple(_read_split(split_path, file_format, source, split)))
         for split, split_path in splits.items()
     }
 
 
-def _splits(path: Path, form: CorpusFormat, name: str) -> dict[str, Path]:
+def _split_paths(path: Path, file_format: CorpusFormat, name: str) -> dict[str, Path]:
     """The paths of a folder's splits by name. {} if it is a split itself, or not a folder."""
-    if not path.is_dir() or (form is CorpusFormat.BIO and (path / SEQ_IN).exists()):
+    if not path.is_dir() or (file_format is CorpusFormat.BIO and (path / SEQ_IN).exists()):
         return {}
-    splits = splits_of(path, form)
+    splits = splits_of(path, file_format)
     if not splits:
-        problem = f"the folder has no {SEQ_IN}" if form is CorpusFormat.BIO else f"the folder has no .{form} file"
+        problem = (
+            f"the folder has no {SEQ_IN}"
+            if file_format is CorpusFormat.BIO
+            else f"the folder has no .{file_format} file"
+        )
         raise InputError(
             problem, place=Place(name), remedy="Put a folder or file for each split there: train, dev, test"
         )
     return splits
 
 
-def _read_split(path: Path, form: CorpusFormat, name: str, split: str) -> list[Utterance]:
-    called = f"{name}/{path.name}"
-    if form is CorpusFormat.BIO:
-        return read_bio_folder(path, called, split)
+def _read_split(path: Path, file_format: CorpusFormat, name: str, split: str) -> list[Utterance]:
+    split_source = f"{name}/{path.name}"
+    if file_format is CorpusFormat.BIO:
+        return read_bio_folder(path, split_source, split)
     return [
         replace(utterance, groups=((SPLIT, split), *(group for group in utterance.groups if group[0] != SPLIT)))
-        for utterance in _read(path, form, called)
+        for utterance in _read_file(path, file_format, split_source)
     ]
 
 
-def _read(path: Path, form: CorpusFormat, name: str) -> list[Utterance]:
+def _read_file(path: Path, file_format: CorpusFormat, name: str) -> list[Utterance]:
     # Readers of transcripts are imported where they are used, since few corpora are transcripts.
-    match form:
+    match file_format:
         case CorpusFormat.BIO:
             if not path.is_dir():
                 remedy = f"Name the folder that contains {SEQ_IN}"
@@ -169,16 +179,16 @@ def _read(path: Path, form: CorpusFormat, name: str) -> list[Utterance]:
                 return read_intents_csv(text, name)
             from harness.transcripts.files.lists import read_csv
 
-            return _unannotated(read_csv(path), name)
+            return _as_utterances(read_csv(path), name)
         case CorpusFormat.TRN:
             from harness.transcripts.files.transcripts import read_trn
 
-            return _unannotated(read_trn(path), name)
+            return _as_utterances(read_trn(path), name)
         case CorpusFormat.TXT:
-            return _lines(path, name)
+            return _read_lines(path, name)
 
 
-def _lines(path: Path, name: str) -> list[Utterance]:
+def _read_lines(path: Path, name: str) -> list[Utterance]:
     """One utterance per line. Its id is the line number."""
     problems = Problems(name)
     utterances = [
@@ -191,15 +201,15 @@ def _lines(path: Path, name: str) -> list[Utterance]:
     return utterances
 
 
-def _unannotated(transcripts: Transcripts, name: str) -> list[Utterance]:
+def _as_utterances(transcripts: Transcripts, name: str) -> list[Utterance]:
     rows = zip(transcripts.ids, transcripts.texts, transcripts.lines, strict=True)
     return [Utterance(id_, tuple(split_words(text)), place=Place(name, line)) for id_, text, line in rows]
 
 
-def _refuse_twice(utterances: list[Utterance]) -> None:
+def _refuse_duplicate_ids(utterances: list[Utterance]) -> None:
     """InputError for an id that occurs in two splits."""
-    first: dict[str, Utterance] = {}
+    first_by_id: dict[str, Utterance] = {}
     for utterance in utterances:
-        if (original := first.setdefault(utterance.id, utterance)) is not utterance:
+        if (original := first_by_id.setdefault(utterance.id, utterance)) is not utterance:
             problem = f"the id {shown(utterance.id)} is already in {original.place}"
             raise InputError(problem, place=utterance.place, remedy="Rename one, or name one split: --split")

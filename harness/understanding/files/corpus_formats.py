@@ -35,12 +35,12 @@ from harness.base.text_file import (
 from harness.model.choices import SPLIT
 from harness.model.errors import InputError, InputProblems, Place, nearest
 from harness.model.understanding import Chunking, Slot, SoundCost, Utterance, intent_set
-from harness.understanding.counts import chunks
+from harness.understanding.tag_chunks import chunks
 
 SEQ_IN = "seq.in"
 SEQ_OUT = "seq.out"
 LABEL = "label"
-"""The group that holds an utterance's split."""
+"""Names of the files of a BIO folder: words, tags, intents."""
 
 
 def numbered_lines(path: Path, name: str, problems: Problems) -> Iterator[str | None]:
@@ -73,28 +73,29 @@ def numbered_lines(path: Path, name: str, problems: Problems) -> Iterator[str | 
 
 
 _BIO_EXAMPLE = "Write O, B-concept or I-concept for each word"
-_GONE = object()
+_FILE_ENDED = object()
 
 
 def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[Utterance]:
     """The utterances of one folder. InputProblems with every mistake in its files.
 
-    name: name of the folder in messages. split: becomes the group `split`, and precedes the line number in each id
-    (`train/17`). None: the id is only the line number.
+    - name: name of the folder in messages.
+    - split: becomes the group `split`, and precedes the line number in each id (`train/17`). None: the id is only the
+      line number.
     """
     names = {file_name: f"{name}/{file_name}" for file_name in (SEQ_IN, SEQ_OUT, LABEL)}
     problems = {file_name: Problems(names[file_name]) for file_name in names}
     file_names = [file_name for file_name in names if file_name == SEQ_IN or (folder / file_name).exists()]
     files = [numbered_lines(folder / file_name, names[file_name], problems[file_name]) for file_name in file_names]
     groups = () if split is None else ((SPLIT, split),)
-    before = "" if split is None else f"{split}/"
+    id_prefix = "" if split is None else f"{split}/"
     shared_values = _SharedValues(problems[SEQ_OUT])
     counts = dict.fromkeys(file_names, 0)
     utterances: list[Utterance] = []
-    for number, lines in enumerate(zip_longest(*files, fillvalue=_GONE), 1):
+    for number, lines in enumerate(zip_longest(*files, fillvalue=_FILE_ENDED), 1):
         row: dict[str, str | None] = {}
         for file_name, line in zip(file_names, lines, strict=True):
-            if line is not _GONE:
+            if line is not _FILE_ENDED:
                 counts[file_name] = number
                 row[file_name] = line if isinstance(line, str) else None
         if len(row) < len(file_names) or None in row.values():
@@ -102,14 +103,20 @@ def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[U
         words = shared_values.words(row[SEQ_IN] or "")
         tags = shared_values.tags(row[SEQ_OUT] or "", number) if SEQ_OUT in row else None
         if tags is not None and len(tags) != len(words):
-            problem = f"{_times(len(tags), 'tag')}, but {SEQ_IN} has {_times(len(words), 'word')}"
+            problem = f"{_counted_noun(len(tags), 'tag')}, but {SEQ_IN} has {_counted_noun(len(words), 'word')}"
             problems[SEQ_OUT].add(number, 0, problem, "Write one tag for each word, separated by single blanks")
             continue
         intents = shared_values.intents(row[LABEL] or "") if LABEL in row else None
         place = Place(names[SEQ_IN], number)
         utterances.append(
             Utterance(
-                id=f"{before}{number}", words=words, intents=intents, tags=tags, slots=None, groups=groups, place=place
+                id=f"{id_prefix}{number}",
+                words=words,
+                intents=intents,
+                tags=tags,
+                slots=None,
+                groups=groups,
+                place=place,
             )
         )
     _check_lengths(counts, problems, names)
@@ -121,8 +128,7 @@ def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[U
 
 
 class _SharedValues:
-    """Makes words, tags and sets of intents from lines. Equal ones share one object, since a corpus has few different
-    ones."""
+    """Makes words, tags and sets of intents from lines. Equal ones share one object, which saves much memory."""
 
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
@@ -169,18 +175,18 @@ def is_bio(tag: str) -> bool:
 def _check_lengths(counts: dict[str, int], problems: dict[str, Problems], names: dict[str, str]) -> None:
     for file_name, lines in counts.items():
         if lines != counts[SEQ_IN]:
-            problem = f"{_times(lines, 'line')}, but {SEQ_IN} has {counts[SEQ_IN]:,}"
-            first = min(lines, counts[SEQ_IN]) + 1
+            problem = f"{_counted_noun(lines, 'line')}, but {SEQ_IN} has {counts[SEQ_IN]:,}"
+            first_line = min(lines, counts[SEQ_IN]) + 1
             remedy = "Each line is one utterance: check whether a file was cut off"
-            problems[file_name].add_error(InputError(problem, place=Place(names[file_name], first), remedy=remedy))
+            problems[file_name].add_error(InputError(problem, place=Place(names[file_name], first_line), remedy=remedy))
 
 
-def _times(number: int, noun: str) -> str:
+def _counted_noun(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 ID, INTENT, TEXT = "id", "intent", "text"
-_NEARLY = frozenset({INTENT, "intents", "intention", "intentions", "intentlabel", "intentlabels", "intentname"})
+_INTENT_HEADERS = frozenset({INTENT, "intents", "intention", "intentions", "intentlabel", "intentlabels", "intentname"})
 _CSV_EXAMPLE = "Write a header, then a row for each utterance: id,intent"
 
 
@@ -193,28 +199,28 @@ def read_intents_csv(text: str, name: str) -> list[Utterance]:
     columns = [field.lower() if field.lower() in (ID, INTENT, TEXT) else field for field in header]
     _check_header(columns, line, problems)
     problems.refuse()
-    id_at, intent_at = columns.index(ID), columns.index(INTENT)
-    text_at = columns.index(TEXT) if TEXT in columns else None
-    group_columns = [index for index in range(len(columns)) if index not in (id_at, intent_at, text_at)]
+    id_column, intent_column = columns.index(ID), columns.index(INTENT)
+    text_column = columns.index(TEXT) if TEXT in columns else None
+    group_columns = [index for index in range(len(columns)) if index not in (id_column, intent_column, text_column)]
     utterances: list[Utterance] = []
-    first: dict[str, int] = {}
+    first_lines: dict[str, int] = {}
     intents_by_label: dict[str, tuple[str, ...]] = {}
     for line, row in rows:
         if len(row) != len(columns):
-            problem = f"{_times(len(row), 'field')}, but the header has {len(columns)}"
+            problem = f"{_counted_noun(len(row), 'field')}, but the header has {len(columns)}"
             problems.add(line, 0, problem, "Quote fields with commas, and check whether the file was cut off")
             continue
-        id_ = without_mark(row[id_at].strip())
+        id_ = without_mark(row[id_column].strip())
         if not id_:
             problems.add(line, 0, "the row has no id", _CSV_EXAMPLE)
             continue
-        if (first_line := first.setdefault(id_, line)) != line:
+        if (first_line := first_lines.setdefault(id_, line)) != line:
             problems.add(line, 0, f"the id {shown(id_)} is already on line {first_line}", "Remove one of the rows")
             continue
-        label = row[intent_at]
+        label = row[intent_column]
         if label not in intents_by_label:
             intents_by_label[label] = intent_set(" ".join(without_mark(label.strip()).split()))
-        words = () if text_at is None else tuple(split_words(without_mark(row[text_at])))
+        words = () if text_column is None else tuple(split_words(without_mark(row[text_column])))
         groups = tuple((columns[index], " ".join(without_mark(row[index]).split())) for index in group_columns)
         utterances.append(Utterance(id_, words, intents_by_label[label], groups=groups, place=Place(name, line)))
     problems.refuse()
@@ -230,8 +236,8 @@ def is_intents_file(text: str, name: str) -> bool:
     """
     _, row = next(iter(CsvRows.of(text, Problems(name), separator_of(name))), (0, []))
     columns = ["".join(field.split()).lower().replace("_", "") for field in row]
-    if not _NEARLY.isdisjoint(columns) or columns[:1] != [ID]:
-        return not _NEARLY.isdisjoint(columns)
+    if not _INTENT_HEADERS.isdisjoint(columns) or columns[:1] != [ID]:
+        return not _INTENT_HEADERS.isdisjoint(columns)
     from harness.transcripts.files.lists import is_header  # here, since few corpora have texts alone
 
     return not is_header(row)
@@ -242,12 +248,12 @@ def csv_text(path: Path, name: str) -> str:
     try:
         return read_text(path)
     except InputProblems as error:
-        raise InputProblems([_named(problem, name) for problem in error.problems]) from error
+        raise InputProblems([_with_file_name(problem, name) for problem in error.problems]) from error
     except InputError as error:
-        raise _named(error, name) from error
+        raise _with_file_name(error, name) from error
 
 
-def _named(error: InputError, name: str) -> InputError:
+def _with_file_name(error: InputError, name: str) -> InputError:
     original = error.place
     place = Place(name) if original is None else Place(name, original.line, original.column)
     return as_utf_8(InputError(error.what, place=place, remedy=error.remedy))
@@ -284,29 +290,29 @@ class _LineError(Exception):
 def read_jsonl(path: Path, name: str) -> list[Utterance]:
     """The utterances of a JSONL file. Blank lines are skipped. InputProblems with every mistake in it."""
     problems = Problems(name)
-    decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
+    decoder = json.JSONDecoder(object_pairs_hook=_refuse_duplicate_keys, parse_constant=_refuse_constant)
     utterances: list[Utterance] = []
-    first: dict[str, int] = {}
+    first_lines: dict[str, int] = {}
     strings: dict[str, str] = {}
     for number, line in enumerate(numbered_lines(path, name, problems), 1):
         if line is None or not line or line.isspace():
             continue
         try:
-            utterance = _utterance(_decoded(decoder, line), Place(name, number), strings)
-            if (first_line := first.setdefault(utterance.id, number)) != number:
+            utterance = _read_utterance(_decode(decoder, line), Place(name, number), strings)
+            if (first_line := first_lines.setdefault(utterance.id, number)) != number:
                 raise _LineError(
                     f"the id {shown(utterance.id)} is already on line {first_line}", "Rename one of the two"
                 )
             utterances.append(utterance)
-        except _LineError as wrong:
-            problems.add(number, 0, wrong.what, wrong.remedy)
+        except _LineError as error:
+            problems.add(number, 0, error.what, error.remedy)
     problems.refuse()
     if not utterances:
         raise InputError("the file is empty", place=Place(name), remedy="Check the program that writes it")
     return utterances
 
 
-def _decoded(decoder: json.JSONDecoder, line: str) -> dict[str, Any]:
+def _decode(decoder: json.JSONDecoder, line: str) -> dict[str, Any]:
     try:
         value = decoder.decode(line.strip())
     except json.JSONDecodeError as error:
@@ -325,7 +331,8 @@ def _decoded(decoder: json.JSONDecoder, line: str) -> dict[str, Any]:
     return value
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object as a mapping. _LineError if a key occurs twice."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
@@ -334,23 +341,24 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return mapping
 
 
-def _constant(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise _LineError(f"{name} is not JSON")
 
 
-def _utterance(entry: dict[str, Any], place: Place, strings: dict[str, str]) -> Utterance:
-    _demand_keys(entry, KEYS)
+def _read_utterance(entry: dict[str, Any], place: Place, strings: dict[str, str]) -> Utterance:
+    _refuse_unknown_keys(entry, KEYS)
     id_ = _read_text(entry.get("id"), "id")
     if not id_.strip():
         raise _LineError("the utterance has no id")
+    text, tags_entry, slots_entry = entry.get("text"), entry.get("tags"), entry.get("slots")
     words: tuple[str, ...] = ()
-    if (text := entry.get("text")) is not None:
+    if text is not None:
         words = tuple([strings.setdefault(word, word) for word in split_words(_read_text(text, "text"))])
-    tags = None if (annotation := entry.get("tags")) is None else _read_tags(annotation, words, strings)
-    count = None if text is None else len(words)
-    slots = None if (annotation := entry.get("slots")) is None else _read_slots(annotation, count)
+    word_count = None if text is None else len(words)
+    tags = None if tags_entry is None else _read_tags(tags_entry, words, strings)
+    slots = None if slots_entry is None else _read_slots(slots_entry, word_count)
     if tags is not None and slots is not None:
-        _demand_same_places(tags, slots)
+        _refuse_other_places(tags, slots)
     intents, groups = _read_intents(entry.get("intents")), _read_groups(entry)
     return Utterance(
         id=id_.strip(),
@@ -365,7 +373,7 @@ def _utterance(entry: dict[str, Any], place: Place, strings: dict[str, str]) -> 
     )
 
 
-def _demand_keys(entry: dict[str, Any], keys: tuple[str, ...]) -> None:
+def _refuse_unknown_keys(entry: dict[str, Any], keys: tuple[str, ...]) -> None:
     for key in entry:
         if key not in keys:
             raise _LineError(f"there is no key {shown(key)}", nearest(key, keys))
@@ -404,43 +412,45 @@ def _read_intents(value: object) -> tuple[str, ...] | None:
     )
 
 
-def _read_tags(annotation: object, words: tuple[str, ...], strings: dict[str, str]) -> tuple[str, ...]:
+def _read_tags(entry: object, words: tuple[str, ...], strings: dict[str, str]) -> tuple[str, ...]:
+    """The tags of an utterance, one for each word. strings: equal tags of all lines share one object in it."""
     tags = []
-    for tag_number, tag in enumerate(_read_list(annotation, "tags"), 1):
-        tag = _read_text(tag, "tags")
+    for tag_number, value in enumerate(_read_list(entry, "tags"), 1):
+        tag = _read_text(value, "tags")
         if tag not in strings and (not is_bio(tag) or len(split_words(tag)) != 1):
             raise _LineError(
                 f"tag {tag_number}, {shown(tag)}, is not a BIO tag", "Write O, B-concept or I-concept for each word"
             )
         tags.append(strings.setdefault(tag, tag))
     if len(tags) != len(words):
-        problem = f"{_times(len(tags), 'tag')} for {_times(len(words), 'word')}"
+        problem = f"{_counted_noun(len(tags), 'tag')} for {_counted_noun(len(words), 'word')}"
         raise _LineError(problem, "Write one tag for each word of the text")
     return tuple(tags)
 
 
-def _read_slots(annotation: object, words: int | None) -> tuple[Slot, ...]:
+def _read_slots(entry: object, word_count: int | None) -> tuple[Slot, ...]:
+    """The slots of an utterance. word_count: None if it has no text."""
     slots = []
-    for slot in _read_list(annotation, "slots"):
+    for slot in _read_list(entry, "slots"):
         if not isinstance(slot, dict):
             raise _LineError("a slot is not an object", 'Write {"concept": "city", "value": "Marseille"}')
-        _demand_keys(slot, SLOT_KEYS)
+        _refuse_unknown_keys(slot, SLOT_KEYS)
         concept = " ".join(_read_text(slot.get("concept"), "concept").split())
         if not concept:
             raise _LineError("a slot has no concept", 'Write {"concept": "city", "value": "Marseille"}')
-        value = None if (raw_value := slot.get("value")) is None else _read_text(raw_value, "value")
-        start, end = (_position(slot.get(key), key) for key in ("start", "end"))
+        value = None if slot.get("value") is None else _read_text(slot["value"], "value")
+        start, end = _read_position(slot.get("start"), "start"), _read_position(slot.get("end"), "end")
         if (start is None) != (end is None):
             raise _LineError(f"the slot {shown(concept)} has only start or only end", "Write start and end, or neither")
-        if start is not None and end is not None and not (start < end and (words is None or end <= words)):
-            limit = "" if words is None else f", but the text has {words}"
+        if start is not None and end is not None and not (start < end and (word_count is None or end <= word_count)):
+            limit = "" if word_count is None else f", but the text has {word_count}"
             problem = f"the slot {shown(concept)} has words {start} to {end}{limit}"
             raise _LineError(problem, "Count words from 0; end is the word after the slot")
         slots.append(Slot(concept, value, start, end))
     return tuple(slots)
 
 
-def _demand_same_places(tags: tuple[str, ...], slots: tuple[Slot, ...]) -> None:
+def _refuse_other_places(tags: tuple[str, ...], slots: tuple[Slot, ...]) -> None:
     """Raises _LineError if tags and slots have different places. Some metrics use the tags, and others the slots."""
     places = {(slot.concept, slot.start, slot.end) for slot in slots if slot.start is not None}
     if places and all(
@@ -449,7 +459,7 @@ def _demand_same_places(tags: tuple[str, ...], slots: tuple[Slot, ...]) -> None:
         raise _LineError("its tags and its slots name different words", "Correct both, or leave one of them out")
 
 
-def _position(value: object, key: str) -> int | None:
+def _read_position(value: object, key: str) -> int | None:
     if value is None:
         return None
     if not is_integer(value) or value < 0:

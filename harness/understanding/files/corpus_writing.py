@@ -13,7 +13,7 @@ from harness.base.whole_file import atomic_folder, disk_errors, write_atomically
 from harness.model.choices import SPLIT
 from harness.model.errors import InputError, Place
 from harness.model.understanding import JOINT, Chunking, Corpus, Slot, Utterance, joined
-from harness.understanding.counts import OUTSIDE, chunks
+from harness.understanding.tag_chunks import OUTSIDE, chunks
 
 
 def tags_of(utterance: Utterance) -> tuple[str, ...] | None:
@@ -26,8 +26,8 @@ def tags_of(utterance: Utterance) -> tuple[str, ...] | None:
     tags = [OUTSIDE] * len(utterance.words)
     for slot in utterance.slots:
         start, end = slot.start, slot.end
-        shared = start is None or end is None or end > len(tags) or any(tag != OUTSIDE for tag in tags[start:end])
-        if start is None or end is None or shared or len(slot.concept.split()) != 1:
+        is_free = end is not None and end <= len(tags) and all(tag == OUTSIDE for tag in tags[start:end])
+        if start is None or end is None or not is_free or len(slot.concept.split()) != 1:
             slot_named = f"the slot {slot.concept!r} of {utterance.id!r}"
             problem = f"{slot_named} has no position, contains a blank, or shares a word with another"
             raise InputError(problem, place=utterance.place, remedy="Write JSONL, which can hold it")
@@ -38,7 +38,10 @@ def tags_of(utterance: Utterance) -> tuple[str, ...] | None:
 def slots_of(utterance: Utterance) -> tuple[Slot, ...]:
     """Slots from an utterance's tags (conlleval), with their words as values. () without tags."""
     tag_chunks = chunks(utterance.tags or (), Chunking.CONLLEVAL)
-    return tuple(Slot(it.concept, " ".join(utterance.words[it.start : it.end]), it.start, it.end) for it in tag_chunks)
+    return tuple(
+        Slot(chunk.concept, " ".join(utterance.words[chunk.start : chunk.end]), chunk.start, chunk.end)
+        for chunk in tag_chunks
+    )
 
 
 def jsonl(corpus: Corpus) -> str:
@@ -130,12 +133,12 @@ def _by_split(corpus: Corpus) -> dict[str, list[Utterance]]:
         return {"": list(corpus.utterances)}
     parts: dict[str, list[Utterance]] = {}
     for split, utterance in zip(splits, corpus.utterances, strict=True):
-        demand_split_name(split, utterance.place)
+        refuse_split_path(split, utterance.place)
         parts.setdefault(split, []).append(utterance)
     return parts
 
 
-def demand_split_name(split: str, place: Place | None) -> None:
+def refuse_split_path(split: str, place: Place | None) -> None:
     """InputError for the name of a split that would lead out of the folder that is written."""
     if split in (".", "..") or "/" in split or "\0" in split:
         raise InputError(f"{split!r} cannot be a folder name", place=place, remedy="Rename the split")
@@ -153,6 +156,6 @@ def _bio_files(utterances: Sequence[Utterance], source: str) -> dict[str, str]:
             message = f"{unannotated.id!r} is not annotated in {annotation}, but {annotated} of {len(column)} are"
             raise InputError(message, place=unannotated.place or Place(source), remedy="Write JSONL, or annotate all")
         if annotated:
-            mark = " " if name == "seq.out" else JOINT
-            files[name] = "".join(f"{mark.join(cell or ())}\n" for cell in column)
+            separator = " " if name == "seq.out" else JOINT
+            files[name] = "".join(f"{separator.join(cell or ())}\n" for cell in column)
     return files

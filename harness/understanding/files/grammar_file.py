@@ -38,10 +38,10 @@ from harness.understanding.grammar import (
     SequencePart,
     SlotPart,
     SpokenKind,
+    TextPart,
     Value,
     ValueList,
 )
-from harness.understanding.grammar import TextPart as Words
 
 _TOKEN = re.compile(r"[][()|]|\{[^{}]*\}|<[^<>]*>|[^\s\][()|{}<>]+|\S")
 _NAME = r"[A-Za-z0-9_.][A-Za-z0-9_.-]*"
@@ -55,19 +55,19 @@ REMEDY = "Write words, [optional words], (one|or another), {concept}, {concept=l
 def parse_pattern(text: str) -> Part:
     """A pattern as a Part. ValueError with the mistake in it."""
     tokens = _TOKEN.findall(text)
-    part, rest = _choice(tokens, 0, MAX_DEPTH)
+    part, rest = _parse_alternatives(tokens, 0, MAX_DEPTH)
     if rest < len(tokens):
         raise ValueError(f"{tokens[rest]!r} has no opening bracket")
     return part
 
 
-def _choice(tokens: list[str], position: int, depth: int) -> tuple[Part, int]:
+def _parse_alternatives(tokens: list[str], position: int, depth: int) -> tuple[Part, int]:
     """Reads alternatives up to the closing bracket, or the end. Returns the part, and the position after it."""
     if depth == 0:
         raise ValueError(f"brackets are nested more than {MAX_DEPTH} deep")
     options: list[Part] = []
     while True:
-        option, position = _sequence(tokens, position, depth)
+        option, position = _parse_sequence(tokens, position, depth)
         options.append(option)
         if position < len(tokens) and tokens[position] == "|":
             position += 1
@@ -75,13 +75,14 @@ def _choice(tokens: list[str], position: int, depth: int) -> tuple[Part, int]:
         return (options[0] if len(options) == 1 else AlternativePart(tuple(options))), position
 
 
-def _sequence(tokens: list[str], position: int, depth: int) -> tuple[Part, int]:
+def _parse_sequence(tokens: list[str], position: int, depth: int) -> tuple[Part, int]:
+    """Reads parts up to the end of an alternative. Returns them as one part, and the position after it."""
     parts: list[Part] = []
     words: list[str] = []
 
     def end_words() -> None:
         if words:
-            parts.append(Words(tuple(words)))
+            parts.append(TextPart(tuple(words)))
             words.clear()
 
     while position < len(tokens) and tokens[position] not in ("|", "]", ")"):
@@ -89,7 +90,7 @@ def _sequence(tokens: list[str], position: int, depth: int) -> tuple[Part, int]:
         position += 1
         if token in _CLOSING:
             end_words()
-            inner, position = _choice(tokens, position, depth - 1)
+            inner, position = _parse_alternatives(tokens, position, depth - 1)
             if position == len(tokens) or tokens[position] != _CLOSING[token]:
                 raise ValueError(f"a {token!r} is not closed")
             position += 1
@@ -124,44 +125,44 @@ def spoken_values(kind: SpokenKind, numbers: Iterable[int]) -> tuple[Value, ...]
         case SpokenKind.ORDINAL:
             return tuple(Value(tuple(ordinal(number).split()), str(number)) for number in numbers)
         case SpokenKind.TIME:
-            return tuple(dict.fromkeys(form for number in numbers for form in _times(*divmod(number, 60))))
+            return tuple(dict.fromkeys(form for number in numbers for form in _time_forms(*divmod(number, 60))))
 
 
-def _times(hour: int, minute: int) -> list[Value]:
+def _time_forms(hour: int, minute: int) -> list[Value]:
     """A time in words, with and without the part of the day. The weights of all forms add up to that of one time."""
     if minute == 0 and hour in (0, 12):
         return [Value(("midnight",) if hour == 0 else ("noon",), f"{hour}:00")]
     twelve = hour % 12 or 12
-    bare = [clock_time(twelve, minute)]
+    twelve_hour_forms = [clock_time(twelve, minute)]
     following = cardinal(twelve % 12 + 1)
     if minute == 0:
-        bare.append(f"{cardinal(twelve)} o'clock")
+        twelve_hour_forms.append(f"{cardinal(twelve)} o'clock")
     elif minute == 15:
-        bare.append(f"quarter past {cardinal(twelve)}")
+        twelve_hour_forms.append(f"quarter past {cardinal(twelve)}")
     elif minute == 30:
-        bare.append(f"half past {cardinal(twelve)}")
+        twelve_hour_forms.append(f"half past {cardinal(twelve)}")
     elif minute == 45:
-        bare.append(f"quarter to {following}")
+        twelve_hour_forms.append(f"quarter to {following}")
     elif minute % 5 == 0:
-        bare.append(f"{cardinal(minute)} past {cardinal(twelve)}" if minute < 30
+        twelve_hour_forms.append(f"{cardinal(minute)} past {cardinal(twelve)}" if minute < 30
                     else f"{cardinal(60 - minute)} to {following}")  # fmt: skip
     if hour < 12:
-        parts = ["a m", *_MORNING]
+        day_parts = ["a m", *_MORNING]
     elif hour < 17:
-        parts = ["p m", *_AFTERNOON]
+        day_parts = ["p m", *_AFTERNOON]
     else:
-        parts = ["p m", *_EVENING]
-    forms = [(text, f"{twelve}:{minute:02}") for text in bare]
-    forms += [(f"{clock_time(twelve, minute)} {part}", f"{hour}:{minute:02}") for part in parts]
+        day_parts = ["p m", *_EVENING]
+    forms = [(text, f"{twelve}:{minute:02}") for text in twelve_hour_forms]
+    forms += [(f"{clock_time(twelve, minute)} {part}", f"{hour}:{minute:02}") for part in day_parts]
     return [Value(tuple(text.split()), value, 1 / len(forms)) for text, value in forms]
 
 
-MAX_SPOKEN = 2000
+MAX_NUMBERS = 2000
 _LABEL = re.compile(r"[^\s#]{1,80}")
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 
 
-def _label(text: str) -> str:
+def _check_label(text: str) -> str:
     if not _LABEL.fullmatch(text):
         raise validation_error(
             f"{text!r} is not an intent", "Write one word, without # or blanks, at most 80 characters"
@@ -169,7 +170,7 @@ def _label(text: str) -> str:
     return text
 
 
-Label = Annotated[str, AfterValidator(_label), Field(json_schema_extra={"pattern": f"^{_LABEL.pattern}$"})]
+Label = Annotated[str, AfterValidator(_check_label), Field(json_schema_extra={"pattern": f"^{_LABEL.pattern}$"})]
 Share = Annotated[float, Field(ge=0, le=1)]
 Weight = Annotated[float, Field(gt=0, le=1e6)]
 
@@ -244,11 +245,11 @@ class GrammarKeys(Keys):
 
 def load_grammar(path: Path) -> Grammar:
     """The grammar of a file. InputProblems with every mistake, or InputError if it is not YAML."""
-    return _GrammarReading(*read_keys(path, FileKind.GRAMMAR, GrammarKeys)).grammar()
+    return _GrammarReader(*read_keys(path, FileKind.GRAMMAR, GrammarKeys)).grammar()
 
 
-class _GrammarReading:
-    """Converts the keys of a file to a grammar, and collects every mistake with its place."""
+class _GrammarReader:
+    """Converts the keys of a file to a grammar, and notes every mistake with its place."""
 
     def __init__(self, keys: GrammarKeys, findings: Findings) -> None:
         self._keys = keys
@@ -256,11 +257,11 @@ class _GrammarReading:
 
     def grammar(self) -> Grammar:
         keys = self._keys
-        values = tuple(self._values(name) for name in keys.values)
+        values = tuple(self._read_value_list(name) for name in keys.values)
         phrases = tuple(
-            (name, part) for name in keys.phrases if (part := self._part(keys.phrases[name], ("phrases", name)))
+            (name, part) for name in keys.phrases if (part := self._read_pattern(keys.phrases[name], ("phrases", name)))
         )
-        intents = tuple(self._intent(number) for number in range(len(keys.intents)))
+        intents = tuple(self._read_intent(number) for number in range(len(keys.intents)))
         self._refuse_circles(dict(phrases))
         self._findings.refuse()
         return Grammar(
@@ -273,7 +274,7 @@ class _GrammarReading:
             path=self._findings.file,
         )
 
-    def _values(self, name: str) -> ValueList:
+    def _read_value_list(self, name: str) -> ValueList:
         entry, key_path = self._keys.values[name], ("values", name)
         keys = SaidKeys(say=entry) if isinstance(entry, list) else entry
         say_path: KeyPath = key_path if isinstance(entry, list) else (*key_path, "say")
@@ -282,24 +283,24 @@ class _GrammarReading:
                 self._findings.add(
                     key_path, "a spoken list has no other values", "Omit `say` and `unseen`, or `spoken`"
                 )
-            return ValueList(name, self._spoken(keys, keys.spoken, key_path))
+            return ValueList(name, self._read_spoken(keys, keys.spoken, key_path))
         for key in ("from_", "to"):
             if getattr(keys, key) is not None:
                 self._findings.add(
                     (*key_path, key.rstrip("_")), "only a spoken list has `from` and `to`", "Add spoken: number"
                 )
-        values = self._spoken_values(keys.say, say_path)
+        values = self._read_values(keys.say, say_path)
         if not values:
             self._findings.add(
                 key_path, f"the list {name!r} has no value", "Write say: [one, another], or spoken: number"
             )
-        unseen = self._spoken_values(keys.unseen, (*key_path, "unseen"), {value.words for value in values})
+        unseen = self._read_values(keys.unseen, (*key_path, "unseen"), {value.words for value in values})
         return ValueList(name, values, unseen, keys.unseen_share if unseen else 0.0)
 
-    def _spoken_values(
-        self, entries: list[str | ValueKeys], key_path: KeyPath, before: set[tuple[str, ...]] | None = None
+    def _read_values(
+        self, entries: list[str | ValueKeys], key_path: KeyPath, earlier: set[tuple[str, ...]] | None = None
     ) -> tuple[Value, ...]:
-        earlier_words = set(before or ())
+        earlier_words = set(earlier or ())
         values = []
         for number, entry in enumerate(entries):
             keys = ValueKeys(say=entry) if isinstance(entry, str) else entry
@@ -310,21 +311,21 @@ class _GrammarReading:
             values.append(Value(words, keys.value, keys.weight))
         return tuple(values)
 
-    def _spoken(self, keys: SaidKeys, kind: SpokenKind, key_path: KeyPath) -> tuple[Value, ...]:
-        ends = [self._number(end, kind, (*key_path, name)) for name, end in (("from", keys.from_), ("to", keys.to))]
-        if None in ends:
+    def _read_spoken(self, keys: SaidKeys, kind: SpokenKind, key_path: KeyPath) -> tuple[Value, ...]:
+        first = self._read_number(keys.from_, kind, (*key_path, "from"))
+        last = self._read_number(keys.to, kind, (*key_path, "to"))
+        if first is None or last is None:
             return ()
-        first, last = ends[0] or 0, ends[1] or 0
-        if last < first or (last - first) // keys.step >= MAX_SPOKEN:
+        if last < first or (last - first) // keys.step >= MAX_NUMBERS:
             problem = (
-                f"there are no numbers from {first} to {last}" if last < first else f"more than {MAX_SPOKEN} numbers"
+                f"there are no numbers from {first} to {last}" if last < first else f"more than {MAX_NUMBERS} numbers"
             )
             self._findings.add((*key_path, "to"), problem, "Change `from`, `to` or `step`")
             return ()
         return spoken_values(kind, range(first, last + 1, keys.step))
 
-    def _number(self, value: int | str | None, kind: SpokenKind, key_path: KeyPath) -> int | None:
-        """A number, for times in minutes. None if it is not valid, which is added to the findings."""
+    def _read_number(self, value: int | str | None, kind: SpokenKind, key_path: KeyPath) -> int | None:
+        """A number; for times, the minutes since midnight. None if it is not valid, which is noted."""
         if value is None:
             self._findings.add(key_path[:-1], f"a spoken list needs {key_path[-1]!r}", f"Add `{key_path[-1]}: …` here")
             return None
@@ -333,13 +334,13 @@ class _GrammarReading:
                 return int(time[1]) * 60 + int(time[2])
             self._findings.add(key_path, f"{value!r} is not a time", 'Write one such as "06:30"')
             return None
-        least = 1 if kind is SpokenKind.ORDINAL else 0
-        if isinstance(value, int) and least <= value < 10**12:
+        minimum = 1 if kind is SpokenKind.ORDINAL else 0
+        if isinstance(value, int) and minimum <= value < 10**12:
             return value
-        self._findings.add(key_path, f"{value!r} is not a number, or is below {least}", "Write digits without quotes")
+        self._findings.add(key_path, f"{value!r} is not a number, or is below {minimum}", "Write digits without quotes")
         return None
 
-    def _intent(self, number: int) -> GrammarIntent:
+    def _read_intent(self, number: int) -> GrammarIntent:
         keys, key_path = self._keys.intents[number], ("intents", number)
         labels = [keys.intent] if isinstance(keys.intent, str) else keys.intent
         if not labels or len(set(labels)) < len(labels):
@@ -356,16 +357,16 @@ class _GrammarReading:
         for index, entry in enumerate(keys.say):
             sentence_keys = SentenceKeys(say=entry) if isinstance(entry, str) else entry
             sentence_path = (*key_path, "say", index) if isinstance(entry, str) else (*key_path, "say", index, "say")
-            if part := self._part(sentence_keys.say, sentence_path):
-                sentences.append(
-                    Sentence(part, sentence_keys.weight, sentence_keys.unseen, self._findings.place(sentence_path))
-                )
+            part = self._read_pattern(sentence_keys.say, sentence_path)
+            if part is not None:
+                place = self._findings.place(sentence_path)
+                sentences.append(Sentence(part, sentence_keys.weight, sentence_keys.unseen, place))
         if sentences and all(sentence.unseen for sentence in sentences):
             self._findings.add(key_path, "all sentences are for the test split", "Omit `unseen` in at least one")
         label = tuple(sorted(set(labels)))
         return GrammarIntent(label, keys.weight, keys.alone, tuple(sentences), self._findings.place(key_path))
 
-    def _part(self, text: str, key_path: KeyPath) -> Part | None:
+    def _read_pattern(self, text: str, key_path: KeyPath) -> Part | None:
         try:
             part = parse_pattern(text)
         except ValueError as error:
@@ -381,7 +382,7 @@ class _GrammarReading:
         return part
 
     def _refuse_circles(self, phrases: dict[str, Part]) -> None:
-        """Adds a finding for each phrase that contains itself."""
+        """Notes each phrase that contains itself, directly or within other phrases."""
         inner = {
             name: [subpart.name for subpart in parts_within(part) if isinstance(subpart, PhrasePart)]
             for name, part in phrases.items()
@@ -390,7 +391,7 @@ class _GrammarReading:
             reached, new = set[str](), set(inner[name])
             while new:
                 reached |= new
-                new = {below for phrase in new for below in inner.get(phrase, ())} - reached
+                new = {inner_name for phrase in new for inner_name in inner.get(phrase, ())} - reached
             if name in reached:
                 self._findings.add(
                     ("phrases", name), f"the phrase {name!r} contains itself", "Remove the phrase from its own pattern"
@@ -406,7 +407,7 @@ def parts_within(part: Part) -> Iterator[Part]:
                 yield from parts_within(subpart)
         case OptionalPart(inner):
             yield from parts_within(inner)
-        case Words() | PhrasePart() | SlotPart():
+        case TextPart() | PhrasePart() | SlotPart():
             pass
 
 

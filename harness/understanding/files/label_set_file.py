@@ -21,7 +21,7 @@ MAX_LABELS = 500
 MAX_EXAMPLES = 50
 
 
-def _label(text: str) -> str:
+def _check_label(text: str) -> str:
     if not text or len(text) > MAX_LABEL_CHARS or not text.isprintable() or JOINT in text or " " in text:
         raise validation_error(
             f"{text!r} is not a valid label",
@@ -30,7 +30,7 @@ def _label(text: str) -> str:
     return text
 
 
-def _key(value: object) -> object:
+def _check_key(value: object) -> object:
     """A key as text. A digit needs no quotes."""
     key = str(value) if is_integer(value) else value
     if not isinstance(key, str) or (len(key) == 1 and key.isprintable() and not key.isspace()):
@@ -39,9 +39,9 @@ def _key(value: object) -> object:
 
 
 LabelId = Annotated[
-    str, AfterValidator(_label), Field(json_schema_extra={"pattern": f"^[^\\s{JOINT}]{{1,{MAX_LABEL_CHARS}}}$"})
+    str, AfterValidator(_check_label), Field(json_schema_extra={"pattern": f"^[^\\s{JOINT}]{{1,{MAX_LABEL_CHARS}}}$"})
 ]
-LabelKey = Annotated[str, BeforeValidator(_key), Field(json_schema_extra={"type": ["string", "integer"]})]
+LabelKey = Annotated[str, BeforeValidator(_check_key), Field(json_schema_extra={"type": ["string", "integer"]})]
 
 
 class ExampleKeys(Keys):
@@ -112,7 +112,7 @@ def load_label_set(path: Path) -> LabelSet:
             for concept in keys.concepts
         ),
     )
-    _check(keys, label_set, findings)
+    _check_label_set(keys, label_set, findings)
     findings.refuse()
     return label_set
 
@@ -133,7 +133,8 @@ def _example_of(keys: ExampleKeys | CounterexampleKeys) -> Example:
     return Example(keys.text, tuple(sorted(set(keys.labels))), keys.why)
 
 
-def _check(keys: LabelSetKeys, label_set: LabelSet, findings: Findings) -> None:
+def _check_label_set(keys: LabelSetKeys, label_set: LabelSet, findings: Findings) -> None:
+    """Notes mistakes that concern more than one key."""
     sections: tuple[tuple[str, Sequence[LabelKeys | ConceptKeys]], ...]
     sections = ("labels", keys.labels), ("concepts", keys.concepts)
     for section, entries in sections:
@@ -149,11 +150,11 @@ def _check(keys: LabelSetKeys, label_set: LabelSet, findings: Findings) -> None:
             findings.add(key_path, f"{pair[0]!r} cannot exclude itself", "Write two labels")
         _check_known(pair, key_path, label_set, findings)
     for number, label in enumerate(keys.labels):
-        for place, example in enumerate(label.examples):
-            key_path = ("labels", number, "examples", place)
+        for index, example in enumerate(label.examples):
+            key_path = ("labels", number, "examples", index)
             _check_example(label.id, example.labels or [label.id], key_path, label_set, findings)
-        for place, counterexample in enumerate(label.counterexamples):
-            key_path = ("labels", number, "counterexamples", place)
+        for index, counterexample in enumerate(label.counterexamples):
+            key_path = ("labels", number, "counterexamples", index)
             if label.id in counterexample.labels:
                 findings.add((*key_path, "labels"), f"the counterexample has {label.id!r}", "Move it to `examples`")
             _check_rules(counterexample.labels, key_path, label_set, findings)
@@ -180,9 +181,10 @@ def _check_rules(labels: list[str], key_path: KeyPath, label_set: LabelSet, find
 
 
 def _check_known(labels: Iterable[str], key_path: KeyPath, label_set: LabelSet, findings: Findings) -> bool:
-    unknown = [(place, label) for place, label in enumerate(labels) if label not in label_set.ids]
-    for place, label in unknown:
-        findings.add((*key_path, place), f"there is no label {label!r}", nearest(label, label_set.ids, listed="Labels"))
+    """Notes unknown labels. Returns whether all are known."""
+    unknown = [(index, label) for index, label in enumerate(labels) if label not in label_set.ids]
+    for index, label in unknown:
+        findings.add((*key_path, index), f"there is no label {label!r}", nearest(label, label_set.ids, listed="Labels"))
     return not unknown
 
 
@@ -209,8 +211,10 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
         "saluer": "greeting",
     }
 }
-"""Label maps by name, from old to new labels. media: from the French labels of the public files to the English ones in
-the tables of the MEDIA paper."""
+"""Label maps by name, from old to new labels.
+
+- media: from the French labels of the public files to the English ones in the tables of the MEDIA paper.
+"""
 
 _MAP_EXAMPLE = "Write a header `from,to`, then a row for each label"
 

@@ -38,14 +38,16 @@ _DIGIT = re.compile(r"\d")
 
 
 class SlotField:
-    """A trained conditional random field. trained: the model as the library saves it; b"" if no utterance had a slot.
-    ValueError for other bytes."""
+    """A trained conditional random field. ValueError for bytes that are not a model.
+
+    trained: the model as the library saves it; b"" if no utterance had a slot.
+    """
 
     def __init__(self, trained: bytes) -> None:
         self.trained = trained
         self._tagger: Any = None
         if trained:
-            if not _is_whole(trained):
+            if not _is_complete(trained):
                 raise ValueError("it is not a complete random field model")
             self._tagger = pycrfsuite().Tagger()
             self._tagger.open_inmemory(trained)
@@ -56,7 +58,8 @@ class SlotField:
     ) -> Self:
         """Learns from the tags and intents of annotated utterances.
 
-        l1, l2: weights of L1 and L2 regularisation. rare: features that occur less often than this are left out.
+        - l1, l2: weights of L1 and L2 regularisation.
+        - rare: features that occur less often than this are left out.
         """
         if not concept_tags(tagged):
             return cls(b"")
@@ -88,50 +91,50 @@ def concept_tags(utterances: Sequence[Utterance]) -> set[str]:
 def with_concepts(words: Sequence[str], tags: Sequence[str]) -> str:
     """The text with each slot replaced by its concept: "play <artist> in the <room>"."""
     parts: list[str] = []
-    before = OUTSIDE
+    previous = OUTSIDE
     for word, tag in zip(words, tags, strict=True):
         if tag == OUTSIDE:
             parts.append(word)
-        elif tag[0] == "B" or tag[2:] != before[2:]:
+        elif tag[0] == "B" or tag[2:] != previous[2:]:
             parts.append(f"<{tag[2:]}>")
-        before = tag
+        previous = tag
     return " ".join(parts)
 
 
 def features(words: Sequence[str], intents: Sequence[str]) -> list[list[str]]:
     """Features of each word: the word, neighbours up to three away, prefixes, suffixes, shape, and the intents."""
-    lower = [_plain(word) for word in words]
+    lower = [_normalise(word) for word in words]
     padded = ["<s3>", "<s2>", "<s1>", *lower, "<e1>", "<e2>", "<e3>"]
     rows = []
     for index, word in enumerate(lower):
-        before3, before2, before, _, after, after2, after3 = padded[index : index + 7]
+        before3, before2, previous, _, after, after2, after3 = padded[index : index + 7]
         row = [
             "bias",
             f"w={word}",
-            f"w-1={before}",
+            f"w-1={previous}",
             f"w+1={after}",
             f"w-2={before2}",
             f"w+2={after2}",
             f"w-3={before3}",
             f"w+3={after3}",
-            f"w-1w={before}|{word}",
+            f"w-1w={previous}|{word}",
             f"ww+1={word}|{after}",
-            f"w-2w-1={before2}|{before}",
+            f"w-2w-1={before2}|{previous}",
             f"w+1w+2={after}|{after2}",
-            f"w-1w+1={before}|{after}",
+            f"w-1w+1={previous}|{after}",
             f"end={word[-3:]}",
             f"end2={word[-2:]}",
             f"end4={word[-4:]}",
             f"start={word[:3]}",
             f"start2={word[:2]}",
             f"start4={word[:4]}",
-            f"end-1={before[-3:]}",
+            f"end-1={previous[-3:]}",
             f"end+1={after[-3:]}",
             f"start+1={after[:3]}",
             f"shape={_shape(words[index])}",
         ]
         for intent in intents:
-            row += [f"i={intent}", f"i={intent}|{word}", f"i={intent}|-1{before}"]
+            row += [f"i={intent}", f"i={intent}|{word}", f"i={intent}|-1{previous}"]
         rows.append(row)
     return rows
 
@@ -145,7 +148,7 @@ def pycrfsuite() -> Any:
     return library
 
 
-def _plain(word: str) -> str:
+def _normalise(word: str) -> str:
     """A word in lower case, with digits as 0. NUL, which would end a text in the library, becomes U+FFFD."""
     small = _DIGIT.sub("0", word.lower()).replace("\0", "�")
     return small.encode("utf-8", "replace").decode("utf-8")
@@ -167,14 +170,14 @@ def _shape(word: str) -> str:
     return shape[:8]
 
 
-def _is_whole(trained: bytes) -> bool:
+def _is_complete(trained: bytes) -> bool:
     """Whether the magic number and the length are those of a CRFsuite model. The library checks neither."""
     return trained[:4] == _MAGIC and int.from_bytes(trained[4:8], "little") == len(trained)
 
 
 CRF_FILE = "slots.crfsuite"
 NAMES_FILE = "crf.json"
-SECOND = "linear-with-slots"
+SECOND_REGRESSION = "linear-with-slots"
 """Base name of the second regression's files."""
 
 ITERATIONS = Setting("iterations", SettingKind.WHOLE, "80", "training iterations of the random field", low=1, high=2000)
@@ -221,8 +224,8 @@ class CrfUnderstander:
         labels = sorted({label for intents in sets for label in intents})
         self._may_be_empty = not all(sets)
         tell(f"intents: {len(labels)} labels, {len(train):,} utterances")
-        runs = int(self._settings[WORDS.name]), int(self._settings[PIECES.name])
-        rule = LinearRule(*runs, float(self._settings[STRENGTH.name]), balanced=True)
+        lengths = int(self._settings[WORDS.name]), int(self._settings[PIECES.name])
+        rule = LinearRule(*lengths, float(self._settings[STRENGTH.name]), balanced=True)
         self._intents = fit_linear(texts, sets, labels, rule, seed=self._seed)
         self._with_slots = None
         tagged = [utterance for utterance in train if utterance.tags]
@@ -236,12 +239,14 @@ class CrfUnderstander:
         weights = float(self._settings[L1.name]), float(self._settings[L2.name])
         self._field = SlotField.fit(tagged, int(iterations), *weights, int(self._settings[RARE.name]))
         if int(self._settings[PASSES.name]) == 2:
-            second = [
+            second_forms = [
                 with_concepts(utterance.words, utterance.tags) if utterance.tags else utterance.text
                 for utterance in train
             ]
-            wider = replace(rule, second=rule.words)
-            self._with_slots = fit_linear(texts, sets, labels, wider, second_forms=second, seed=self._seed)
+            rule_with_slots = replace(rule, second=rule.words)
+            self._with_slots = fit_linear(
+                texts, sets, labels, rule_with_slots, second_forms=second_forms, seed=self._seed
+            )
 
     def predict(self, words: Sequence[tuple[str, ...]]) -> list[Prediction]:
         if self._intents is None:
@@ -251,8 +256,8 @@ class CrfUnderstander:
         intents = self._intents_of(words, probabilities)
         tags = self._tags(words, intents)
         if self._with_slots is not None:
-            second = [with_concepts(*pair) for pair in zip(words, tags, strict=True)]
-            probabilities = self._with_slots.probabilities(texts, second)
+            second_forms = [with_concepts(*pair) for pair in zip(words, tags, strict=True)]
+            probabilities = self._with_slots.probabilities(texts, second_forms)
             intents = self._intents_of(words, probabilities)
             tags = self._tags(words, intents)
         labels = self._intents.labels
@@ -266,7 +271,7 @@ class CrfUnderstander:
             raise ValueError("the understander has not been trained")
         self._intents.save(folder)
         if self._with_slots is not None:
-            self._with_slots.save(folder, SECOND)
+            self._with_slots.save(folder, SECOND_REGRESSION)
         (folder / CRF_FILE).write_bytes(self._field.trained)
         content = {"settings": self._settings, "seed": self._seed, "slots": bool(self._field.trained),
                    "passes": 1 if self._with_slots is None else 2, "may_be_empty": self._may_be_empty}  # fmt: skip
@@ -290,7 +295,7 @@ class CrfUnderstander:
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise damaged_model(path, error) from error
         understander._intents = load_linear(folder)
-        understander._with_slots = load_linear(folder, SECOND) if passes == 2 else None
+        understander._with_slots = load_linear(folder, SECOND_REGRESSION) if passes == 2 else None
         return understander
 
     def _intents_of(self, words: Sequence[tuple[str, ...]], probabilities: Floats) -> list[tuple[str, ...]]:

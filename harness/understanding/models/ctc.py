@@ -29,6 +29,7 @@ NEVER = -1e30
 WEIGHTS = ("mean", "scale", "hidden", "hidden_bias", "labels", "labels_bias", "intents", "intents_bias")
 """Names of the weights: mean and standard deviation of features, which are not trained, and the three layers."""
 BATCH = 16
+"""Number of utterances in a step of training."""
 DROPOUT = 0.4
 """Share of hidden units that a step of training leaves out."""
 SPACING = 3
@@ -42,9 +43,9 @@ def ctc_loss(
 ) -> tuple[npt.NDArray[np.float64], Array]:
     """The loss of each utterance in nats, shape (n,), and its gradient by the scores before the softmax.
 
-    log_probabilities: shape (n, most frames, labels), a log-softmax. frames: number of frames of each utterance, at
-    least 1; those after it are padding, with gradient 0. targets: the labels of each utterance, without blanks. The
-    gradient has the shape of log_probabilities.
+    - log_probabilities: shape (n, most frames, labels), a log-softmax. The gradient has the same shape.
+    - frames: number of frames of each utterance, at least 1; those after it are padding, with gradient 0.
+    - targets: the labels of each utterance, without blanks.
 
     A target that does not fit into its frames (see `fewest_frames`) has an infinite loss, and the gradient 0.
     """
@@ -72,8 +73,12 @@ def ctc_loss(
 
 
 def _path_sums(emitted: Array, states: Ints) -> Array:
-    """The log of the sum of probabilities of all paths from the first frame to each state of each frame. Shape (n,
-    frames, states). emitted: log-probability of each state's label in each frame. states: the labels of the states."""
+    """The log of the sum of probabilities of all paths from the first frame to each state of each frame.
+
+    Its shape is (n, frames, states).
+    - emitted: log-probability of each state's label in each frame.
+    - states: the labels of the states.
+    """
     sums = np.full_like(emitted, NEVER)
     sums[:, 0, :2] = emitted[:, 0, :2]
     came = np.full((3, *states.shape), NEVER)  # from this state, the previous one, the label before the blank between
@@ -89,20 +94,23 @@ def _path_sums(emitted: Array, states: Ints) -> Array:
 
 def _reversed(sizes: Ints, longest: int | None = None) -> Ints:
     """Indices that reverse the first `sizes` elements of each row and leave the others in place, shape (n, longest).
-    longest: length of a row; None for the largest size."""
-    places = np.arange(int(sizes.max()) if longest is None else longest)
-    return np.where(places < sizes[:, None], sizes[:, None] - 1 - places, places)
+
+    longest: length of a row; None for the largest size.
+    """
+    indices = np.arange(int(sizes.max()) if longest is None else longest)
+    return np.where(indices < sizes[:, None], sizes[:, None] - 1 - indices, indices)
 
 
 def fewest_frames(target: Sequence[int]) -> int:
     """Least number of frames for a target: one for each label, and one for each blank between two equal labels."""
-    return len(target) + sum(first == second for first, second in pairwise(target))
+    return len(target) + sum(first_moments == second_moments for first_moments, second_moments in pairwise(target))
 
 
 def best_path(log_probabilities: Array) -> list[int]:
     """The labels of the most likely path, without repetitions and blanks. log_probabilities: shape (frames, labels)."""
     best = log_probabilities.argmax(axis=1)
-    return [int(label) for label, before in zip(best, [BLANK, *best[:-1]], strict=True) if label not in (before, BLANK)]
+    changes = [label for label, previous in zip(best, [BLANK, *best[:-1]], strict=True) if label != previous]
+    return [int(label) for label in changes if label != BLANK]
 
 
 def log_softmax(scores: Array) -> Array:
@@ -114,9 +122,11 @@ def log_softmax(scores: Array) -> Array:
 
 @frozen
 class CtcExample:
-    """An utterance for training. features: shape (frames, width). target: labels without blanks; None if unknown.
+    """An utterance for training.
 
-    intents: 0 or 1 for each intent, shape (intents,); None if unknown.
+    - features: shape (frames, width).
+    - target: labels without blanks; None if unknown.
+    - intents: 0 or 1 for each intent, shape (intents,); None if unknown.
     """
 
     features: Array
@@ -125,12 +135,12 @@ class CtcExample:
 
 
 class CtcHead:
-    """One hidden layer over the frames of an encoder. It gives the labels of each frame, and the intents of the
-    utterance.
+    """One hidden layer over the frames of an encoder: gives the labels of each frame, and the intents of the utterance.
 
-    The intents are decided from the mean and the maximum of each hidden unit. weights: arrays by the names in WEIGHTS.
-    A hidden unit sees an odd number of frames, SPACING apart. Their number follows from the shape of its weights.
-    ValueError for weights that do not fit each other.
+    The intents are decided from the mean and the maximum of each hidden unit. A hidden unit sees an odd number of
+    frames, SPACING apart. Their number follows from the shape of its weights.
+
+    weights: arrays by the names in WEIGHTS. ValueError for weights that do not fit each other.
     """
 
     def __init__(self, weights: Mapping[str, Array]) -> None:
@@ -148,8 +158,12 @@ class CtcHead:
         cls, features: Sequence[Array], *, context: int, hidden: int, labels: int, intents: int,
         random: np.random.Generator,
     ) -> Self:  # fmt: skip
-        """An untrained head that normalises features like these. context: number of frames that a hidden unit sees,
-        odd. hidden: number of hidden units. labels, intents: numbers of labels and of intents."""
+        """An untrained head that normalises features like these.
+
+        - context: number of frames that a hidden unit sees, odd.
+        - hidden: number of hidden units.
+        - labels, intents: numbers of labels and of intents.
+        """
         frames = np.concatenate(features).astype(np.float32)
         mean, width = frames.mean(axis=0), frames.shape[1]
 
@@ -166,7 +180,7 @@ class CtcHead:
         inputs, frames = self._inputs([features])
         hidden = np.maximum(inputs @ self.weights["hidden"] + self.weights["hidden_bias"], 0)
         scores = hidden @ self.weights["labels"] + self.weights["labels_bias"]
-        return log_softmax(scores), self._intents(_pooled(hidden, frames))[0]
+        return log_softmax(scores), self._intents(_pool(hidden, frames))[0]
 
     def gradients(self, examples: Sequence[CtcExample], dropped: Array | float = 1.0) -> tuple[float, dict[str, Array]]:
         """The loss summed over examples, and its mean gradient by each trained weight.
@@ -185,13 +199,15 @@ class CtcHead:
         has_words = np.array([example.target is not None for example in examples]) & np.isfinite(losses)
         by_labels = (by_scores * has_words[:, None, None])[inside] / len(examples)
 
-        pooled = _pooled(hidden, frames)
+        pooled = _pool(hidden, frames)
         probabilities = self._intents(pooled)
         gold = np.stack([row if example.intents is None else example.intents
                          for row, example in zip(probabilities, examples, strict=True)])  # fmt: skip
         by_intents = ((probabilities - gold) / len(examples)).astype(hidden.dtype)
         has_intents = np.array([example.intents is not None for example in examples])[:, None]
-        surprise = -np.log(np.clip(np.where(gold > 0.5, probabilities, 1 - probabilities), 1e-12, None)) * has_intents
+        intent_losses = (
+            -np.log(np.clip(np.where(gold > 0.5, probabilities, 1 - probabilities), 1e-12, None)) * has_intents
+        )
 
         units = hidden.shape[1]
         by_mean, by_most = np.split(by_intents @ self.weights["intents"].T, [units], axis=1)
@@ -201,15 +217,15 @@ class CtcHead:
         by_before = (by_hidden + by_most[utterance] * is_most) * dropped * (before > 0)
         by_weights = (inputs.T @ by_before, by_before.sum(axis=0), hidden.T @ by_labels, by_labels.sum(axis=0),
                       pooled.T @ by_intents, by_intents.sum(axis=0))  # fmt: skip
-        loss = float(losses[has_words].sum() + surprise.sum())
+        loss = float(losses[has_words].sum() + intent_losses.sum())
         return loss, dict(zip(WEIGHTS[2:], by_weights, strict=True))
 
     def _inputs(self, features: Sequence[Array]) -> tuple[Array, Ints]:
         """Normalised frames of all utterances, each with its context, and the number of frames of each."""
         reach, inputs = self._context // 2 * SPACING, []
         for frames in features:
-            normal = (frames - self.weights["mean"]) / self.weights["scale"]
-            padded = np.pad(normal, ((reach, reach), (0, 0)))
+            normalised = (frames - self.weights["mean"]) / self.weights["scale"]
+            padded = np.pad(normalised, ((reach, reach), (0, 0)))
             starts = range(0, 2 * reach + 1, SPACING)
             inputs.append(np.hstack([padded[start : start + len(frames)] for start in starts]))
         return np.concatenate(inputs), np.array([len(frames) for frames in features])
@@ -220,7 +236,7 @@ class CtcHead:
         return probabilities
 
 
-def _pooled(hidden: Array, frames: Ints) -> Array:
+def _pool(hidden: Array, frames: Ints) -> Array:
     """Mean and maximum of each hidden unit over the frames of each utterance, shape (utterances, 2 · units)."""
     starts = np.cumsum(frames) - frames
     means = np.add.reduceat(hidden, starts) / frames[:, None].astype(hidden.dtype)
@@ -233,12 +249,14 @@ def learn(
 ) -> None:  # fmt: skip
     """Trains a head with Adam. The learning rate rises in the first tenth of the steps, and falls to 0 at the end.
 
-    progress: called with the number of each epoch, from 1, and its loss per example. rate: highest learning rate.
+    - progress: called with the number of each epoch, from 1, and its loss per example.
+    - rate: highest learning rate.
+
     InputError if the loss is not finite.
     """
     steps = epochs * -(-len(examples) // BATCH)
-    first = {name: np.zeros_like(head.weights[name]) for name in WEIGHTS[2:]}
-    second = {name: np.zeros_like(head.weights[name]) for name in WEIGHTS[2:]}
+    first_moments = {name: np.zeros_like(head.weights[name]) for name in WEIGHTS[2:]}
+    second_moments = {name: np.zeros_like(head.weights[name]) for name in WEIGHTS[2:]}
     step = 0
     for epoch in range(1, epochs + 1):
         total = 0.0
@@ -249,13 +267,14 @@ def learn(
             loss, gradients = head.gradients(batch, dropout_mask)
             total += loss
             norm = np.sqrt(sum(float(np.square(gradient).sum()) for gradient in gradients.values()))
-            speed = rate * min(1, 10 * step / steps) * (1 - (step - 1) / steps)
+            step_rate = rate * min(1, 10 * step / steps) * (1 - (step - 1) / steps)
             for name, gradient in gradients.items():
                 clipped = gradient * np.float32(min(1, MAX_STEP_NORM / max(norm, 1e-12)))
-                first[name] += np.float32(0.1) * (clipped - first[name])  # Adam's usual rates of decay: 0.9 and 0.999.
-                second[name] += np.float32(0.001) * (np.square(clipped) - second[name])
-                mean, square = first[name] / (1 - 0.9**step), second[name] / (1 - 0.999**step)
-                head.weights[name] = head.weights[name] - np.float32(speed) * mean / (np.sqrt(square) + 1e-8)
+                # Adam's usual rates of decay: 0.9 and 0.999.
+                first_moments[name] += np.float32(0.1) * (clipped - first_moments[name])
+                second_moments[name] += np.float32(0.001) * (np.square(clipped) - second_moments[name])
+                mean, square = first_moments[name] / (1 - 0.9**step), second_moments[name] / (1 - 0.999**step)
+                head.weights[name] = head.weights[name] - np.float32(step_rate) * mean / (np.sqrt(square) + 1e-8)
         if not np.isfinite(total):
             raise InputError("training diverged", remedy="Set a smaller learning-rate")
         progress(epoch, total / len(examples))

@@ -28,18 +28,19 @@ from harness.model.numbers import counted, fixed
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, Said, Setting, SettingKind
 from harness.model.stimulus import Samples
 from harness.model.understanding import Chunking, Slot, Utterance
-from harness.understanding.counts import TagChunk, chunks
 from harness.understanding.files.corpus_writing import tags_of
 from harness.understanding.models.ctc import WEIGHTS, Array, CtcExample, CtcHead, best_path, fewest_frames, learn
 from harness.understanding.models.model_folder import damaged_model, read_model
 from harness.understanding.models.tfidf_classifier import DAMAGE
 from harness.understanding.models.votes import selected_labels, sets_of
+from harness.understanding.tag_chunks import TagChunk, chunks
 
 NAME = "ctc"
 NAMES_FILE = "ctc.json"
 MAX_SAMPLES = 28 * RATE_HZ
 """Longest speech. Whisper takes 30 s, half a second of which is the silence around the sound."""
 BLOCK = RATE_HZ // 50
+"""Samples of a block whose level decides whether it is quiet."""
 QUIET_DBFS = -66.0
 RANGE_DB = 40.0
 PEAK = 0.5
@@ -65,8 +66,10 @@ class SoundEncoder(Protocol):
 
 @frozen
 class Alphabet:
-    """The labels that the head can write: the blank, the characters, the mark after a value, and a mark for each
-    concept."""
+    """The labels that the head can write.
+
+    Their order: the blank, the characters, the mark after a value, and for each concept a mark before its values.
+    """
 
     characters: tuple[str, ...]
     concepts: tuple[str, ...]
@@ -88,16 +91,16 @@ class Alphabet:
 
     def write(self, utterance: Utterance) -> list[int] | None:
         """The labels of an utterance. None if its words are unknown. ValueError for other characters or concepts."""
-        before = {chunk.start: chunk.concept for chunk in _chunks(utterance)}
-        ends = {chunk.end - 1 for chunk in _chunks(utterance)}
+        concept_at = {chunk.start: chunk.concept for chunk in _chunks(utterance)}
+        value_ends = {chunk.end - 1 for chunk in _chunks(utterance)}
         labels: list[int] = []
-        for place, word in enumerate(utterance.words):
-            if place and place not in before and place - 1 not in ends:
+        for index, word in enumerate(utterance.words):
+            if index and index not in concept_at and index - 1 not in value_ends:
                 labels.append(self.characters.index(" ") + 1)
-            if place in before:
-                labels.append(self.end + 1 + self.concepts.index(before[place]))
+            if index in concept_at:
+                labels.append(self.end + 1 + self.concepts.index(concept_at[index]))
             labels += [self.characters.index(letter) + 1 for letter in word]
-            if place in ends:
+            if index in value_ends:
                 labels.append(self.end)
         return labels or None
 
@@ -127,12 +130,11 @@ class Alphabet:
 
 @frozen
 class TrainedCtc:
-    """The result of training. encoder: name of the encoder that made its frames. settings: (name, value) of all
-    settings.
+    """The result of training. ValueError for names that do not fit the head.
 
-    may_be_empty: whether an utterance may have no intent.
-
-    ValueError for names that do not fit the head.
+    - may_be_empty: whether an utterance may have no intent.
+    - encoder: name of the encoder that made its frames.
+    - settings: (name, value) of all settings.
     """
 
     head: CtcHead
@@ -180,10 +182,12 @@ class TrainedCtc:
 
 
 class CtcUnderstander:
-    """The plug-in `ctc` of `harness.audio_understanders`. model: folder of a trained model.
+    """The plug-in `ctc` of `harness.audio_understanders`.
 
     It ignores held-out utterances: its learning rate ends at 0, and the last epoch is kept.
-    encoder: the encoder with which the head was trained; None for that of the packaged recogniser.
+
+    - model: folder of a trained model.
+    - encoder: the encoder with which the head was trained; None for that of the packaged recogniser.
     """
 
     kind: ClassVar[EngineKind] = EngineKind.FRAME
@@ -207,7 +211,7 @@ class CtcUnderstander:
                 f"the model was trained on {trained.encoder}, but {encoder.name} is installed",
                 place=Place(model), remedy="Train again, or install the other version",
             )  # fmt: skip
-        self._begin(trained, encoder)
+        self._set_model(trained, encoder)
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
@@ -263,16 +267,16 @@ class CtcUnderstander:
         with _one_thread():
             encoded = [_example(utterance, sound_of, encoder, alphabet, intents) for utterance in train]
         examples = [example for example in encoded if example is not None]
-        if unheard := len(encoded) - len(examples):
-            tell(f"left out {counted(unheard, 'sound')}: silent or longer than 28 s")
-        without = sum(example.target is None for example in examples)
-        if without == len(examples):
+        if unusable_count := len(encoded) - len(examples):
+            tell(f"left out {counted(unusable_count, 'sound')}: silent or longer than 28 s")
+        without_target = sum(example.target is None for example in examples)
+        if without_target == len(examples):
             raise InputError(
                 "no training utterance has words that fit into its sound",
                 remedy="Check that each sound belongs to its utterance",
             )
         tell(f"{len(alphabet.characters)} characters, {len(alphabet.concepts)} concepts, {len(intents)} intents; "
-             f"{without:,} utterances without words that fit into their sound")  # fmt: skip
+             f"{without_target:,} utterances without words that fit into their sound")  # fmt: skip
         for _ in range(-(-len(train) // UTTERANCES_PER_NOISE)):
             noise = random.integers(-9999, 9999, 2 * RATE_HZ, dtype=np.int16)
             examples.append(CtcExample(_frames(noise, encoder), (), np.zeros(len(intents), np.float32)))
@@ -289,7 +293,7 @@ class CtcUnderstander:
         with _one_thread():
             learn(head, examples, progress, epochs=epochs, rate=float(values[RATE.name]), random=random)
         understander = cls.__new__(cls)
-        understander._begin(trained, encoder)
+        understander._set_model(trained, encoder)
         return understander
 
     def save(self, folder: Path) -> None:
@@ -298,7 +302,7 @@ class CtcUnderstander:
             np.save(folder / f"{name}.npy", self._trained.head.weights[name], allow_pickle=False)
         (folder / NAMES_FILE).write_text(self._trained.names(), encoding="utf-8")
 
-    def _begin(self, trained: TrainedCtc, encoder: SoundEncoder) -> None:
+    def _set_model(self, trained: TrainedCtc, encoder: SoundEncoder) -> None:
         self._trained, self._encoder = trained, encoder
         digest = hashlib.sha256(trained.names().encode())
         for name in WEIGHTS:

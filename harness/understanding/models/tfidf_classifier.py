@@ -61,11 +61,11 @@ class LinearRule:
 
 @frozen
 class LinearModel:
-    """A trained model. terms, idf: for each view of `_views`, its features (sorted) and their inverse document
-    frequencies.
+    """A trained model.
 
-    weights: shape (labels, terms of all views). intercepts: shape (labels,); infinite for a label that no training text
-    or every training text had.
+    - terms, idf: for each view of `_views`, its features (sorted) and their inverse document frequencies.
+    - weights: shape (labels, terms of all views).
+    - intercepts: shape (labels,); infinite for a label that no training text or every training text had.
     """
 
     rule: LinearRule
@@ -76,8 +76,10 @@ class LinearModel:
     intercepts: Floats
 
     def probabilities(self, texts: Sequence[str], second_forms: Sequence[str] = ()) -> Floats:
-        """The probability of each label for each text, shape (texts, labels), independent of each other. second_forms:
-        second forms of the texts, if the rule uses them."""
+        """The probability of each label for each text, shape (texts, labels), independent of each other.
+
+        second_forms: second forms of the texts, if the rule uses them.
+        """
         if not texts:
             return np.zeros((0, len(self.labels)))
         log_odds = np.tile(self.intercepts, (len(texts), 1))
@@ -121,7 +123,7 @@ def fit_linear(
     """
     if not texts or len(texts) != len(intents) or (rule.second and len(second_forms) != len(texts)):
         raise ValueError(f"{len(texts)} texts, {len(second_forms)} second forms and {len(intents)} sets of labels")
-    _sklearn()
+    _require_sklearn()
     from scipy.sparse import hstack
     from sklearn.linear_model import LogisticRegression
 
@@ -165,8 +167,8 @@ def load_linear(folder: Path, name: str = NAME) -> LinearModel:
     try:
         header = json.loads(json_path.read_text(encoding="utf-8"))
         entry = header["rule"]
-        runs = int(entry["words"]), int(entry["pieces"])
-        rule = LinearRule(*runs, float(entry["strength"]), bool(entry["balanced"]), int(entry.get("second", 0)))
+        lengths = int(entry["words"]), int(entry["pieces"])
+        rule = LinearRule(*lengths, float(entry["strength"]), bool(entry["balanced"]), int(entry.get("second", 0)))
         labels = tuple(str(label) for label in header["labels"])
         terms = tuple(tuple(str(term) for term in view_terms) for view_terms in header["terms"])
         path = npz_path
@@ -184,7 +186,7 @@ def load_linear(folder: Path, name: str = NAME) -> LinearModel:
             raise ValueError("a weight is not a number")
     except DAMAGE as error:
         raise damaged_model(path, error) from error
-    _sklearn()
+    _require_sklearn()
     return LinearModel(rule, labels, terms, idf, weights, intercepts)
 
 
@@ -194,7 +196,7 @@ def _floats(array: npt.NDArray[Any]) -> Floats:
     return array
 
 
-def _sklearn() -> None:
+def _require_sklearn() -> None:
     try:
         import sklearn.feature_extraction.text  # noqa: F401
     except ImportError as error:
@@ -237,10 +239,13 @@ class TfidfClassifier:
     settings: ClassVar[tuple[Setting, ...]] = (WORDS, PIECES, STRENGTH, BALANCED)
 
     def __init__(self, settings: Mapping[str, str], *, seed: int) -> None:
-        def of(setting: Setting) -> str:
-            return settings.get(setting.name, setting.default)
-
-        self._rule = LinearRule(int(of(WORDS)), int(of(PIECES)), float(of(STRENGTH)), of(BALANCED) == "yes")
+        values = {setting.name: settings.get(setting.name, setting.default) for setting in self.settings}
+        self._rule = LinearRule(
+            words=int(values[WORDS.name]),
+            pieces=int(values[PIECES.name]),
+            strength=float(values[STRENGTH.name]),
+            balanced=values[BALANCED.name] == "yes",
+        )
         self._seed = seed
         self._model: LinearModel | None = None
 

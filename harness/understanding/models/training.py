@@ -35,7 +35,7 @@ from harness.understanding.figures import (
 )
 from harness.understanding.grammar import fingerprint
 from harness.understanding.models.model_folder import LoadedUnderstander, ModelFacts
-from harness.understanding.scoring import samples
+from harness.understanding.scoring import collect_samples
 from harness.understanding.splitting import stratified
 
 RATE_HZ = 16_000
@@ -54,7 +54,12 @@ def predicted(utterances: Iterable[Utterance], predictions: Iterable[Prediction]
 def held_out_figures(utterances: Sequence[Utterance], predictions: Sequence[Prediction]) -> FrameFigures:
     """Metrics of predictions, one per utterance, with conlleval chunks and full concepts."""
     guesses = predicted(utterances, predictions)
-    return frame_figures(total(count_frame(gold, other, RULE) for gold, other in zip(utterances, guesses, strict=True)))
+    return frame_figures(
+        total(
+            count_frame(gold, predicted_utterance, RULE)
+            for gold, predicted_utterance in zip(utterances, guesses, strict=True)
+        )
+    )
 
 
 DEFAULT = "crf"
@@ -78,17 +83,23 @@ def train(
 ) -> LoadedUnderstander:
     """Trains an understander. InputError without utterances, intents or tags, PluginError."""
     understander = make_understander(name, settings, seed)
-    learned = _annotated(data)
-    held_out_rows = () if held_out is None else _annotated(held_out)
-    started = time.process_time()
-    understander.fit(learned, held_out_rows, tell)
-    cpu_s = time.process_time() - started
-    scores = held_out_figures(
-        held_out_rows, understander.predict([utterance.words for utterance in held_out_rows]) if held_out_rows else ()
+    learned_rows = _annotated_rows(data)
+    held_out_rows = () if held_out is None else _annotated_rows(held_out)
+    started_s = time.process_time()
+    understander.fit(learned_rows, held_out_rows, tell)
+    cpu_s = time.process_time() - started_s
+    predictions: Sequence[Prediction] = ()
+    if held_out_rows:
+        predictions = understander.predict([utterance.words for utterance in held_out_rows])
+    scores = held_out_figures(held_out_rows, predictions)
+    values = (
+        (Metric.EMR, scores.intents.exact.value),
+        (Metric.SLOT_F1, scores.slots.micro.f1),
+        (Metric.SFA, scores.slots.frames.value),
     )
-    exact, micro, frames = scores.intents.exact.value, scores.slots.micro.f1, scores.slots.frames.value
-    values = ((Metric.EMR, exact), (Metric.SLOT_F1, micro), (Metric.SFA, frames))
-    facts = _facts(settings, seed, (data, learned, held_out_rows), values, cpu_s, getattr(understander, "notes", ()))
+    facts = _facts(
+        settings, seed, (data, learned_rows, held_out_rows), values, cpu_s, getattr(understander, "notes", ())
+    )
     return LoadedUnderstander(name, understander, facts)
 
 
@@ -100,16 +111,19 @@ def _facts(
     cpu_s: float,
     notes: Iterable[str],
 ) -> ModelFacts:
-    """How a model was trained. data: the corpus, its utterances for training, and those held out. values: metrics on
-    the latter."""
-    corpus, learned, held_out_rows = data
+    """How a model was trained.
+
+    - data: the corpus, its utterances for training, and those held out.
+    - values: metrics on the held-out utterances.
+    """
+    corpus, learned_rows, held_out_rows = data
     return ModelFacts(
         seed=seed,
         settings=tuple(sorted(dict(settings).items())),
-        intents=tuple(sorted({label for utterance in learned for label in utterance.intents or ()})),
-        concepts=tuple(sorted({tag[2:] for utterance in learned for tag in utterance.tags or () if tag != "O"})),
+        intents=tuple(sorted({label for utterance in learned_rows for label in utterance.intents or ()})),
+        concepts=tuple(sorted({tag[2:] for utterance in learned_rows for tag in utterance.tags or () if tag != "O"})),
         corpus=fingerprint(corpus),
-        utterances=len(learned),
+        utterances=len(learned_rows),
         held_out_utterances=len(held_out_rows),
         held_out=tuple((name.value, value) for name, value in values if value is not None),
         cpu_s=round(cpu_s, 3),
@@ -137,16 +151,16 @@ def train_from_sound(
 ) -> tuple[LearnsFromSound, ModelFacts]:
     """Trains a system on the utterances that have a sound, and scores it on the held-out ones.
 
-    splits: utterances for training, and held-out ones (None without). sounds: files of any rate, by id. InputError
-    without utterances, intents or tags, or if no utterance has a sound; PluginError.
+    - splits: utterances for training, and held-out ones (None without).
+    - sounds: files of any rate, by id.
+
+    InputError without utterances, intents or tags, or if no utterance has a sound; PluginError.
     """
     kind = audio_class(name, settings)
     data, held_out = splits
-    learned, held_out_rows = (
-        _with_sound(data, sounds, tell),
-        () if held_out is None else _with_sound(held_out, sounds, tell),
-    )
-    if not learned:
+    learned_rows = _with_sound(data, sounds, tell)
+    held_out_rows = () if held_out is None else _with_sound(held_out, sounds, tell)
+    if not learned_rows:
         example_id = data.utterances[0].id
         problem = "no utterance for training has a sound in the list"
         raise InputError(problem, place=Place(data.path), remedy=f"Use the ids of the corpus, such as {example_id!r}")
@@ -155,10 +169,10 @@ def train_from_sound(
         with open_sound(str(sounds[id_]), RATE_HZ, resample=True) as sound:
             return np.concatenate([*sound.blocks(), np.zeros(0, np.int16)])
 
-    _demand_sounds([utterance.id for utterance in (*learned, *held_out_rows)], sounds, sound_of)
+    _check_sounds([utterance.id for utterance in (*learned_rows, *held_out_rows)], sounds, sound_of)
 
     started = time.process_time()
-    system = kind.fit(learned, held_out_rows, sound_of, dict(settings), seed=seed, tell=tell)
+    system = kind.fit(learned_rows, held_out_rows, sound_of, dict(settings), seed=seed, tell=tell)
     cpu_s = time.process_time() - started
 
     def understood(utterance: Utterance) -> Utterance:
@@ -170,15 +184,20 @@ def train_from_sound(
         return Utterance(utterance.id, intents=answer.intents or (), slots=answer.slots or ())
 
     guesses = map(understood, held_out_rows)
-    bare = replace(RULE, places=False)
+    rule = replace(RULE, places=False)
     scores = frame_figures(
-        total(count_frame(gold, guess, bare) for gold, guess in zip(held_out_rows, guesses, strict=True))
+        total(
+            count_frame(gold, predicted_utterance, rule)
+            for gold, predicted_utterance in zip(held_out_rows, guesses, strict=True)
+        )
     )
     values = ((Metric.EMR, scores.intents.exact.value), (Metric.F1MH, scores.slots.concept_sets.f1))
-    return system, _facts(settings, seed, (data, learned, held_out_rows), values, cpu_s, getattr(system, "notes", ()))
+    return system, _facts(
+        settings, seed, (data, learned_rows, held_out_rows), values, cpu_s, getattr(system, "notes", ())
+    )
 
 
-def _demand_sounds(
+def _check_sounds(
     ids: Sequence[str], sounds: Mapping[str, Path], sound_of: Callable[[str], npt.NDArray[np.int16]]
 ) -> None:
     """InputProblems with each sound that cannot be used. Checked first, since training may take hours."""
@@ -195,13 +214,15 @@ def _demand_sounds(
 
 
 def _with_sound(corpus: Corpus, sounds: Mapping[str, Path], tell: Callable[[str], None]) -> tuple[Utterance, ...]:
-    utterances = tuple(utterance for utterance in _annotated(corpus) if utterance.id in sounds)
+    """The utterances that have a sound. Reports how many have none."""
+    utterances = tuple(utterance for utterance in _annotated_rows(corpus) if utterance.id in sounds)
     if lacking := len(corpus.utterances) - len(utterances):
         tell(f"{corpus.path}: {counted(lacking, 'utterance')} without a sound, left out")
     return utterances
 
 
-def _annotated(corpus: Corpus) -> tuple[Utterance, ...]:
+def _annotated_rows(corpus: Corpus) -> tuple[Utterance, ...]:
+    """The utterances of a corpus. InputError if there are none, or if one lacks intents or tags."""
     for utterance in corpus.utterances:
         if utterance.intents is None or utterance.tags is None:
             lacking = "intents" if utterance.intents is None else "BIO tags"
@@ -238,8 +259,8 @@ class ContenderRow:
     """The results of an understander.
 
     - `figures`: metric, value (0–1; a CER may be more) and 95 % interval. Value and interval are None over nothing.
-    - train_cpu_s: processor time of training in seconds. predict_cpu_s: that for a thousand utterances. None if
-      unknown.
+    - train_cpu_s: processor time of training, s; None if unknown.
+    - predict_cpu_s: processor time of predicting a thousand utterances, s; None if unknown.
     - from_elsewhere: whether it is a published result, not measured in this run.
     - deviations: if not (), values are means over folds, and these are their standard deviations, one for each metric.
     """
@@ -265,19 +286,22 @@ def cross_validated(
     for number, test in enumerate(parts):
         tell(f"fold {number + 1} of {folds}")
         others = tuple(utterance for part in parts if part is not test for utterance in part.utterances)
-        learned, held_out = stratified(Corpus(data.path, others), (1 - HELD_OUT_SHARE, HELD_OUT_SHARE), seed)
-        rows.append(bench(contender, (learned, held_out, test), seed, tell))
+        training, held_out = stratified(Corpus(data.path, others), (1 - HELD_OUT_SHARE, HELD_OUT_SHARE), seed)
+        rows.append(bench(contender, (training, held_out, test), seed, tell))
     means: list[tuple[Metric, float | None, None]] = []
     deviations: list[float | None] = []
-    for place, figure in enumerate(FIGURES):
-        values = [value for row in rows if (value := row.figures[place][1]) is not None]
-        whole = len(values) == folds
-        means.append((figure, fmean(values) if whole else None, None))
-        deviations.append(stdev(values) if whole else None)
-    costs = ([row.train_cpu_s or 0.0 for row in rows], [row.predict_cpu_s or 0.0 for row in rows])
-    number = sum(row.utterances for row in rows)
+    for index, metric in enumerate(FIGURES):
+        values = [value for _, value, _ in (row.figures[index] for row in rows) if value is not None]
+        has_all = len(values) == folds
+        means.append((metric, fmean(values) if has_all else None, None))
+        deviations.append(stdev(values) if has_all else None)
     return ContenderRow(
-        contender.name, number, tuple(means), fmean(costs[0]), fmean(costs[1]), deviations=tuple(deviations)
+        name=contender.name,
+        utterances=sum(row.utterances for row in rows),
+        figures=tuple(means),
+        train_cpu_s=fmean(row.train_cpu_s or 0.0 for row in rows),
+        predict_cpu_s=fmean(row.predict_cpu_s or 0.0 for row in rows),
+        deviations=tuple(deviations),
     )
 
 
@@ -285,22 +309,22 @@ def bench(
     contender: Contender, data: tuple[Corpus, Corpus | None, Corpus], seed: int, tell: Callable[[str], None]
 ) -> ContenderRow:
     """Trains on the first corpus, with the second held out, and scores on the third. InputError, PluginError."""
-    learned, held_out, test = data
+    training, held_out, test = data
     gold = test.utterances
     if not gold or any(utterance.intents is None or utterance.tags is None for utterance in gold):
-        problem = (
-            "the test utterances are not all annotated with intents and slots" if gold else "there is no utterance"
-        )
+        problem = "there is no utterance"
+        if gold:
+            problem = "the test utterances are not all annotated with intents and slots"
         raise InputError(problem, place=Place(test.path), remedy="Annotate them, or name another folder")
-    trained = train(contender.name, contender.settings, seed, learned, held_out, tell)
-    started = time.process_time()
+    trained = train(contender.name, contender.settings, seed, training, held_out, tell)
+    started_s = time.process_time()
     predictions = trained.understander.predict([utterance.words for utterance in gold])
-    spent = time.process_time() - started
+    predict_cpu_s = time.process_time() - started_s
     counts = [
         count_frame(utterance, prediction, RULE)
         for utterance, prediction in zip(gold, predicted(gold, predictions), strict=True)
     ]
-    sums, rows = total(counts), samples(counts)
+    sums, rows = total(counts), collect_samples(counts)
     scores, overlaps = frame_figures(sums), sums.intents.overlaps
     intents, slots = scores.intents, scores.slots
     values: dict[Metric, tuple[float | None, Interval | None]] = {
@@ -312,17 +336,17 @@ def bench(
         Metric.SFA: (slots.frames.value, slots.frames.interval),
     }
     return ContenderRow(
-        contender.name,
-        len(gold),
-        tuple((figure, *values[figure]) for figure in FIGURES),
-        trained.facts.cpu_s,
-        spent / len(gold) * THOUSAND,
+        name=contender.name,
+        utterances=len(gold),
+        figures=tuple((metric, *values[metric]) for metric in FIGURES),
+        train_cpu_s=trained.facts.cpu_s,
+        predict_cpu_s=predict_cpu_s / len(gold) * THOUSAND,
     )
 
 
 def _published_row(name: str, intent: float, slot: float, sfa: float, cpu_s: float | None) -> ContenderRow:
-    figures_ = ((Metric.EMR, intent / 100, None), (Metric.SLOT_F1, slot / 100, None), (Metric.SFA, sfa / 100, None))
-    return ContenderRow(name, 0, figures_, cpu_s, None, from_elsewhere=True)
+    metrics = ((Metric.EMR, intent / 100, None), (Metric.SLOT_F1, slot / 100, None), (Metric.SFA, sfa / 100, None))
+    return ContenderRow(name, 0, metrics, cpu_s, None, from_elsewhere=True)
 
 
 YARDSTICKS: dict[str, Sequence[ContenderRow]] = {

@@ -37,7 +37,8 @@ OWN_SHARE = Setting(
     "own-held-out", SettingKind.NUMBER, "0.1", "share of its sample kept for validation; 0: use the training loss",
     low=0, high=0.5,
 )  # fmt: skip
-ASKED_AT_ONCE = 64
+PREDICT_BATCH = 64
+"""Number of texts that are predicted together."""
 
 
 class TransformerClassifier:
@@ -50,15 +51,17 @@ class TransformerClassifier:
     settings: ClassVar[tuple[Setting, ...]] = (CHECKPOINT, RATE, BATCH, DROPOUT, EPOCHS, PATIENCE, OWN_SHARE, THREADS)
 
     def __init__(self, settings: Mapping[str, str], *, seed: int) -> None:
-        def of(setting: Setting) -> str:
-            return settings.get(setting.name, setting.default)
-
         torch_module()
-        self._checkpoint = of(CHECKPOINT)
-        self._rate, self._dropout, self._share = float(of(RATE)), float(of(DROPOUT)), float(of(OWN_SHARE))
-        self._batch, self._epochs, self._patience = int(of(BATCH)), int(of(EPOCHS)), int(of(PATIENCE))
-        self._threads = int(of(THREADS))
-        self._draw = random.Random(seed)
+        values = {setting.name: settings.get(setting.name, setting.default) for setting in self.settings}
+        self._checkpoint = values[CHECKPOINT.name]
+        self._rate = float(values[RATE.name])
+        self._dropout = float(values[DROPOUT.name])
+        self._share = float(values[OWN_SHARE.name])
+        self._batch = int(values[BATCH.name])
+        self._epochs = int(values[EPOCHS.name])
+        self._patience = int(values[PATIENCE.name])
+        self._threads = int(values[THREADS.name])
+        self._random = random.Random(seed)
         self._labels: tuple[str, ...] = ()
         self._encoder: Encoder | None = None
         self._network: Any = None
@@ -72,16 +75,18 @@ class TransformerClassifier:
         targets = np.array([[label in intent_set for label in labels] for intent_set in intents], dtype=np.float32)
         # torch has one generator per process. Seed it here, so that earlier draws make no difference.
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self._draw.getrandbits(31))
+            torch.manual_seed(self._random.getrandbits(31))
             if self._network is None or tuple(labels) != self._labels:
-                self._make(tuple(labels))
+                self._make_network(tuple(labels))
             self._label_means = targets.mean(axis=0).astype(np.float64)
-            train, held_out = self._divided(len(texts))
+            train, held_out = self._split_indices(len(texts))
             self._learn(torch, list(texts), torch.from_numpy(targets), train, held_out)
 
     def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
-        """The probability of each label for each text, shape (texts, labels). It is 0 for a label of no training text,
-        1 for a label of all. ValueError before `fit`."""
+        """The probability of each label for each text, shape (texts, labels). ValueError before `fit`.
+
+        It is 0 for a label of no training text, and 1 for a label of all.
+        """
         if self._network is None:
             raise ValueError("the classifier has not been trained")
         torch = self._torch()
@@ -90,14 +95,16 @@ class TransformerClassifier:
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         self._network.eval()
         with torch.inference_mode():
-            for start in range(0, len(order), ASKED_AT_ONCE):
-                places = order[start : start + ASKED_AT_ONCE]
-                probabilities[places] = torch.sigmoid(self._odds([texts[place] for place in places])).double().numpy()
+            for start in range(0, len(order), PREDICT_BATCH):
+                indices = order[start : start + PREDICT_BATCH]
+                probabilities[indices] = (
+                    torch.sigmoid(self._log_odds([texts[index] for index in indices])).double().numpy()
+                )
         probabilities[:, self._label_means == 0] = 0
         probabilities[:, self._label_means == 1] = 1
         return probabilities
 
-    def _make(self, labels: tuple[str, ...]) -> None:
+    def _make_network(self, labels: tuple[str, ...]) -> None:
         torch = self._torch()
         self._encoder = load_encoder(self._checkpoint, dropout=self._dropout)
         head = torch.nn.Sequential(torch.nn.Dropout(self._dropout), torch.nn.Linear(self._encoder.width, len(labels)))
@@ -109,44 +116,44 @@ class TransformerClassifier:
         torch.set_num_threads(self._threads)
         return torch
 
-    def _divided(self, number: int) -> tuple[list[int], list[int]]:
+    def _split_indices(self, number: int) -> tuple[list[int], list[int]]:
         """Indices of the texts for training, and of those for validation. number: number of texts."""
-        places = list(range(number))
-        self._draw.shuffle(places)
+        indices = list(range(number))
+        self._random.shuffle(indices)
         count = round(self._share * number)
-        return places[count:], places[:count]
+        return indices[count:], indices[:count]
 
     def _learn(self, torch: Any, texts: Sequence[str], targets: Any, train: list[int], held_out: list[int]) -> None:
         loss_of = torch.nn.BCEWithLogitsLoss()
 
-        def loss(places: Sequence[int]) -> Any:
-            return loss_of(self._odds([texts[place] for place in places]), targets[places])
+        def loss(indices: Sequence[int]) -> Any:
+            return loss_of(self._log_odds([texts[index] for index in indices]), targets[indices])
 
         def batches() -> Iterator[list[int]]:
-            self._draw.shuffle(train)
+            self._random.shuffle(train)
             return (train[start : start + self._batch] for start in range(0, len(train), self._batch))
 
-        def reached(epoch: int, total: float) -> tuple[float, float]:
-            return self._reached(torch, texts, targets, held_out) if held_out else (0.0, -total)
+        def measure(epoch: int, total: float) -> tuple[float, float]:
+            return self._measure(torch, texts, targets, held_out) if held_out else (0.0, -total)
 
         optimiser = torch.optim.AdamW(self._network.parameters(), lr=self._rate)
-        learn(self._network, optimiser, loss, batches, reached, epochs=self._epochs, patience=self._patience)
+        learn(self._network, optimiser, loss, batches, measure, epochs=self._epochs, patience=self._patience)
 
-    def _reached(self, torch: Any, texts: Sequence[str], targets: Any, held_out: Sequence[int]) -> tuple[float, float]:
+    def _measure(self, torch: Any, texts: Sequence[str], targets: Any, held_out: Sequence[int]) -> tuple[float, float]:
         """The result of an epoch: the number of texts whose set of labels is exact, then the negative loss."""
         self._network.eval()
         exact, loss = 0, 0.0
         with torch.inference_mode():
-            for start in range(0, len(held_out), ASKED_AT_ONCE):
-                places = list(held_out[start : start + ASKED_AT_ONCE])
-                odds = self._odds([texts[place] for place in places])
-                exact += int(((odds > 0) == (targets[places] > 0)).all(dim=1).sum())
+            for start in range(0, len(held_out), PREDICT_BATCH):
+                indices = list(held_out[start : start + PREDICT_BATCH])
+                log_odds = self._log_odds([texts[index] for index in indices])
+                exact += int(((log_odds > 0) == (targets[indices] > 0)).all(dim=1).sum())
                 loss += float(
-                    torch.nn.functional.binary_cross_entropy_with_logits(odds, targets[places], reduction="sum")
+                    torch.nn.functional.binary_cross_entropy_with_logits(log_odds, targets[indices], reduction="sum")
                 )
         return float(exact), -loss
 
-    def _odds(self, texts: Sequence[str]) -> Any:
+    def _log_odds(self, texts: Sequence[str]) -> Any:
         """The log odds of each label for each text, shape (texts, labels)."""
         assert self._encoder is not None
         batch = self._encoder.tokenizer(

@@ -29,7 +29,7 @@ from harness.understanding.models.votes import selected_labels, sets_of
 
 T = TypeVar("T")
 ENCODER = "encoder"
-RUN = 32
+SORTED_BATCHES = 32
 """Number of batches whose utterances are sorted by length together."""
 IGNORED = -100
 """The target of pieces that do not begin a word. torch's cross-entropy ignores it by default."""
@@ -37,18 +37,23 @@ IGNORED = -100
 
 @frozen
 class EncodedText:
-    """A text as pieces. firsts: index of each word's first piece; −1 if the word was cut off or has no piece."""
+    """A text as pieces. first_pieces: index of each word's first piece; −1 if the word was cut off or has no piece."""
 
     pieces: tuple[int, ...]
-    firsts: tuple[int, ...]
+    first_pieces: tuple[int, ...]
 
     @property
-    def lost(self) -> int:
-        return sum(place < 0 for place in self.firsts)
+    def lost_words(self) -> int:
+        """Number of words without a first piece."""
+        return sum(index < 0 for index in self.first_pieces)
 
 
 class JointNetwork:
-    """Encoder and heads. intents, tags: names of the columns of the two heads. longest: most pieces of a text."""
+    """Encoder and heads.
+
+    - intents, tags: names of the columns of the two heads.
+    - longest: most pieces of a text.
+    """
 
     def __init__(self, encoder: Encoder, intents: Sequence[str], tags: Sequence[str], longest: int) -> None:
         torch = torch_module()
@@ -66,7 +71,7 @@ class JointNetwork:
         """The weights of the heads, by name."""
         return {key: value for key, value in self.all.state_dict().items() if not key.startswith(f"{ENCODER}.")}
 
-    def take_heads(self, weights: dict[str, Any]) -> None:
+    def set_heads(self, weights: dict[str, Any]) -> None:
         """Sets the weights of the heads. ValueError if they do not fit."""
         torch = torch_module()
         for key, head in self.heads.items():
@@ -76,8 +81,10 @@ class JointNetwork:
             head.copy_(value)
 
     def init_intent_bias(self, shares: Any) -> None:
-        """Initialises the biases of intents. shares: share of the training utterances with each intent, shape
-        (intents,)."""
+        """Initialises the biases of intents.
+
+        shares: share of the training utterances with each intent, shape (intents,).
+        """
         torch = torch_module()
         with torch.no_grad():
             self.intent_head.bias.copy_(torch.logit(shares, eps=1e-4))
@@ -92,11 +99,11 @@ class JointNetwork:
         )
         encodings = []
         for row, text in enumerate(texts):
-            firsts = [-1] * len(text)
-            for place, word in reversed(list(enumerate(encoded.word_ids(row)))):
-                if word is not None and word < len(firsts):
-                    firsts[word] = place
-            encodings.append(EncodedText(tuple(encoded["input_ids"][row]), tuple(firsts)))
+            first_pieces = [-1] * len(text)
+            for index, word in reversed(list(enumerate(encoded.word_ids(row)))):
+                if word is not None and word < len(first_pieces):
+                    first_pieces[word] = index
+            encodings.append(EncodedText(tuple(encoded["input_ids"][row]), tuple(first_pieces)))
         return encodings
 
     def forward(self, batch: Sequence[EncodedText]) -> tuple[Any, Any]:
@@ -113,26 +120,26 @@ class JointNetwork:
         return self.intent_head(states[:, 0]), self.slot_head(states)
 
     def loss(self, batch: Sequence[EncodedText], intents: Any, tags: Sequence[Sequence[int]]) -> Any:
-        """The sum of the binary cross-entropy of intents and the cross-entropy of tags. intents: 0 or 1, shape (texts,
-        intents).
+        """The sum of the binary cross-entropy of intents and the cross-entropy of tags.
 
-        tags: for each text, the column of each word's tag, or IGNORED.
+        - intents: 0 or 1, shape (texts, intents).
+        - tags: for each text, the column of each word's tag, or IGNORED.
         """
         torch = torch_module()
-        of_intents, of_tags = self.forward(batch)
-        targets = torch.full(of_tags.shape[:2], IGNORED, dtype=torch.long)
+        intent_logits, tag_logits = self.forward(batch)
+        targets = torch.full(tag_logits.shape[:2], IGNORED, dtype=torch.long)
         for row, (encoding, columns) in enumerate(zip(batch, tags, strict=True)):
-            for place, column in zip(encoding.firsts, columns, strict=True):
-                if place >= 0:
-                    targets[row, place] = column
-        total = of_tags.sum() * 0
+            for index, column in zip(encoding.first_pieces, columns, strict=True):
+                if index >= 0:
+                    targets[row, index] = column
+        total = tag_logits.sum() * 0  # a zero with a gradient, if neither intents nor tags can be learnt
         if self.intents:
             # Summed over labels. With a mean, the weight of intents against slots would fall with more labels.
-            of_labels = torch.nn.functional.binary_cross_entropy_with_logits(of_intents, intents, reduction="sum")
-            total = total + of_labels / len(batch)
+            intent_loss = torch.nn.functional.binary_cross_entropy_with_logits(intent_logits, intents, reduction="sum")
+            total = total + intent_loss / len(batch)
         if self.tags and bool((targets != IGNORED).any()):
             total = total + torch.nn.functional.cross_entropy(
-                of_tags.flatten(0, 1), targets.flatten(), ignore_index=IGNORED
+                tag_logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORED
             )
         return total
 
@@ -140,9 +147,9 @@ class JointNetwork:
 def batches(lengths: Sequence[int], size: int, random: Random) -> Iterator[list[int]]:
     """All rows once, in random batches of similar length."""
     order = shuffled(range(len(lengths)), random)
-    for start in range(0, len(order), size * RUN):
-        rows = sorted(order[start : start + size * RUN], key=lambda row: lengths[row])
-        yield from shuffled([rows[offset : offset + size] for offset in range(0, len(rows), size)], random)
+    for start in range(0, len(order), size * SORTED_BATCHES):
+        rows = sorted(order[start : start + size * SORTED_BATCHES], key=lambda row: lengths[row])
+        yield from shuffled([rows[first : first + size] for first in range(0, len(rows), size)], random)
 
 
 def shuffled(items: Iterable[T], random: Random) -> list[T]:
@@ -155,7 +162,8 @@ NAMES_FILE = "joint.json"
 HEADS_FILE = "heads.safetensors"
 WARM_UP = 0.1
 """Share of the steps in which the learning rate rises. Then it falls to zero."""
-DECAY = 0.01  # PyTorch's default for AdamW.
+DECAY = 0.01
+"""The weight decay, which is PyTorch's default for AdamW."""
 
 EPOCHS = Setting(
     "epochs", SettingKind.WHOLE, "8", "maximum number of passes over the training utterances", low=1, high=1000
@@ -183,22 +191,22 @@ class TransformerUnderstander:
         self.notes: tuple[str, ...] = ()
 
     def fit(self, train: Sequence[Utterance], held_out: Sequence[Utterance], tell: Callable[[str], None]) -> None:
-        """Trains from the checkpoint. Keeps the epoch that is best on the held-out utterances; without them, the
-        last."""
+        """Trains from the checkpoint. Keeps the epoch that is best on the held-out utterances, else the last one."""
         if not train:
             raise ValueError("there are no training utterances")
         torch = torch_module()
         intents = sorted({label for utterance in train for label in utterance.intents or ()})
         tags = [OUTSIDE, *sorted({tag for utterance in train for tag in utterance.tags or ()} - {OUTSIDE})]
-        with self._alone(torch):
+        with self._isolated_torch(torch):
             encoder = load_encoder(self._settings[CHECKPOINT.name])
             network = JointNetwork(encoder, intents, tags, int(self._settings[LENGTH.name]))
             self._network = network
             self._may_be_empty = not all(utterance.intents for utterance in train)
             encoded = network.encode([utterance.words for utterance in train])
-            lost, cut = sum(encoding.lost for encoding in encoded), sum(bool(encoding.lost) for encoding in encoded)
-            problem = f"{lost} words of {cut} training utterances were cut off, or have no word pieces"
-            self.notes = (problem,) if lost else ()
+            lost_words = sum(encoding.lost_words for encoding in encoded)
+            cut_utterances = sum(encoding.lost_words > 0 for encoding in encoded)
+            problem = f"{lost_words} words of {cut_utterances} training utterances were cut off, or have no word pieces"
+            self.notes = (problem,) if lost_words else ()
             tell(
                 f"{len(intents)} intents, {len(tags)} tags, {len(train):,} utterances"
                 + "".join(f"; {note}" for note in self.notes)
@@ -214,11 +222,11 @@ class TransformerUnderstander:
         encoded = network.encode(words)
         order = sorted(range(len(words)), key=lambda row: len(encoded[row].pieces))
         network.all.eval()
-        with self._threads(torch), torch.inference_mode():
+        with self._torch_threads(torch), torch.inference_mode():
             for start in range(0, len(order), 32):
                 rows = order[start : start + 32]
-                of_intents, of_tags = network.forward([encoded[row] for row in rows])
-                scores, best = torch.sigmoid(of_intents).tolist(), of_tags.argmax(-1).tolist()
+                intent_logits, tag_logits = network.forward([encoded[row] for row in rows])
+                scores, best = torch.sigmoid(intent_logits).tolist(), tag_logits.argmax(-1).tolist()
                 for row, score, columns in zip(rows, scores, best, strict=True):
                     predictions[row] = _prediction(network, encoded[row], score, columns, self._may_be_empty)
         return [prediction for prediction in predictions if prediction is not None]
@@ -248,7 +256,7 @@ class TransformerUnderstander:
             network = JointNetwork(encoder, intents, tags, int(understander._settings[LENGTH.name]))
             path = folder / HEADS_FILE
             safetensors: Any = importlib.import_module("safetensors.torch")
-            network.take_heads(safetensors.load(path.read_bytes()))
+            network.set_heads(safetensors.load(path.read_bytes()))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise damaged_model(path, error) from error
         except Exception as error:
@@ -259,14 +267,15 @@ class TransformerUnderstander:
         return understander
 
     @contextmanager
-    def _alone(self, torch: Any) -> Iterator[None]:
+    def _isolated_torch(self, torch: Any) -> Iterator[None]:
         """Uses its own threads and random numbers, and restores those of the process."""
-        with self._threads(torch), torch.random.fork_rng(devices=[]):
+        with self._torch_threads(torch), torch.random.fork_rng(devices=[]):
             torch.manual_seed(self._seed)
             yield
 
     @contextmanager
-    def _threads(self, torch: Any) -> Iterator[None]:
+    def _torch_threads(self, torch: Any) -> Iterator[None]:
+        """Sets the number of threads, which PyTorch keeps for the process, and restores it."""
         threads = torch.get_num_threads()
         torch.set_num_threads(int(self._settings[THREADS.name]))
         try:
@@ -291,27 +300,28 @@ class TransformerUnderstander:
         network.init_intent_bias(targets.mean(0))
         steps = epochs * math.ceil(len(train) / size)
         optimiser = torch.optim.AdamW(network.all.parameters(), lr=float(self._settings[RATE.name]), weight_decay=DECAY)
-        rising = max(1, round(WARM_UP * steps))
+        warm_up_steps = max(1, round(WARM_UP * steps))
         schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimiser, lambda step: min((step + 1) / rising, max(0.0, (steps - step) / max(1, steps - rising)))
+            optimiser,
+            lambda step: min((step + 1) / warm_up_steps, max(0.0, (steps - step) / max(1, steps - warm_up_steps))),
         )
         random, lengths = Random(self._seed), [len(encoding.pieces) for encoding in encoded]
 
         def loss(rows: Sequence[int]) -> Any:
             return network.loss([encoded[row] for row in rows], targets[rows], [tags[row] for row in rows])
 
-        def reached(epoch: int, total: float) -> float | None:
+        def measure(epoch: int, total: float) -> float | None:
             progress = f"epoch {epoch} of {epochs}: loss {fixed(total / len(train), 4)}"
             if not held_out:
                 tell(progress)
                 return None
             scores = held_out_figures(held_out, self.predict([utterance.words for utterance in held_out]))
-            figure = (scores.intents.exact.value or 0.0) + (scores.slots.micro.f1 or 0.0)
-            tell(f"{progress}, held-out EMR + slot F1 {fixed(figure, 4)}")
-            return figure
+            result = (scores.intents.exact.value or 0.0) + (scores.slots.micro.f1 or 0.0)
+            tell(f"{progress}, held-out EMR + slot F1 {fixed(result, 4)}")
+            return result
 
         learn(
-            network.all, optimiser, loss, lambda: batches(lengths, size, random), reached,
+            network.all, optimiser, loss, lambda: batches(lengths, size, random), measure,
             epochs=epochs, patience=int(self._settings[PATIENCE.name]), schedule=schedule,
         )  # fmt: skip
 
@@ -320,10 +330,10 @@ def _prediction(
     network: JointNetwork, encoded: EncodedText, scores: list[float], columns: list[int], may_be_empty: bool
 ) -> Prediction:
     pairs = tuple(zip(network.intents, scores, strict=False))  # a head has a column even without intents
-    tags = tuple(network.tags[columns[place]] if place >= 0 else OUTSIDE for place in encoded.firsts)
+    tags = tuple(network.tags[columns[index]] if index >= 0 else OUTSIDE for index in encoded.first_pieces)
     selected = selected_labels(np.array([[score for _, score in pairs]]), may_be_empty=may_be_empty)
     (intents,) = sets_of(selected, network.intents)
-    return Prediction(intents if encoded.firsts else (), tags, pairs)  # a text without words has no intent
+    return Prediction(intents if encoded.first_pieces else (), tags, pairs)  # a text without words has no intent
 
 
 def _texts(names: Any) -> list[str]:

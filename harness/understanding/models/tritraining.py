@@ -33,7 +33,7 @@ from harness.understanding.models.votes import (
     THRESHOLD,
     Refusal,
     UtteranceVotes,
-    agreed,
+    same_sets,
     selected_labels,
     sets_of,
     vote,
@@ -51,28 +51,31 @@ def classifier_maker(name: str, assignments: Iterable[tuple[str, str]] = ()) -> 
 
 
 def sampled_indices(sets: Sequence[Intents], share: float, seed: str) -> list[int]:
-    """Indices of utterances drawn without replacement, ascending; at least one. share: size of the sample, as a share
-    of the utterances.
+    """Indices of utterances drawn without replacement, ascending; at least one.
 
-    sets: the label set of each utterance. One utterance of each label, rarest first, is drawn before the rest. The
-    sample therefore has every label. With many labels, it may be larger than its share.
+    - sets: the label set of each utterance.
+    - share: size of the sample, as a share of the utterances.
+
+    One utterance of each label, rarest first, is drawn before the rest. The sample therefore has every label. With many
+    labels, it may be larger than its share.
     """
-    draw = random.Random(seed)
+    generator = random.Random(seed)
     count = Counter(label for intents in sets for label in intents)
     sample: set[int] = set()
     covered: set[str] = set()
     for label in sorted(count, key=lambda name: (count[name], name)):
         if label not in covered:
-            index = draw.choice([place for place, intents in enumerate(sets) if label in intents])
+            index = generator.choice([index for index, intents in enumerate(sets) if label in intents])
             sample.add(index)
             covered.update(sets[index])
-    undrawn = [place for place in range(len(sets)) if place not in sample]
+    undrawn = [index for index in range(len(sets)) if index not in sample]
     size = max(1, round(share * len(sets)))
-    sample.update(draw.sample(undrawn, max(0, min(size - len(sample), len(undrawn)))))
+    sample.update(generator.sample(undrawn, max(0, min(size - len(sample), len(undrawn)))))
     return sorted(sample)
 
 
-CALM = 0.005  # Not 0, since the labels that classifiers teach each other often never stop changing.
+MAX_CALM_SHARE = 0.005
+"""Default of `TriRule.calm`. Not 0, since the labels that classifiers teach each other often never stop changing."""
 
 
 @frozen
@@ -91,26 +94,23 @@ class TriRule:
     share: float = SEED_SHARE
     episodes: int = MAX_EPISODES
     threshold: float = THRESHOLD
-    calm: float = CALM
+    calm: float = MAX_CALM_SHARE
 
     def __post_init__(self) -> None:
-        if (
-            self.triads < 1
-            or self.episodes < 0
-            or not 0 < self.share <= 1
-            or not 0 < self.threshold < 1
-            or not 0 <= self.calm < 1
-        ):
+        shares_are_valid = 0 < self.share <= 1 and 0 < self.threshold < 1 and 0 <= self.calm < 1
+        if self.triads < 1 or self.episodes < 0 or not shares_are_valid:
             raise ValueError(f"{self} is not a valid rule for tri-training")
 
 
 @frozen
 class Episode:
-    """One round of training. number: from 0; episode 0 is the training on the samples only. exact: EMR of the ensemble
-    on the held-out utterances.
+    """One round of training.
 
-    taught: for each classifier, the number of texts on which the other two agree, and which it learns.
-    changed: number of such texts that are new, gone or labelled differently since the previous episode.
+    - triad: number of the triad, from 0.
+    - number: from 0; episode 0 is the training on the samples only.
+    - exact: EMR of the ensemble on the held-out utterances.
+    - taught: for each classifier, the number of texts on which the other two agree, and which it learns.
+    - changed: number of such texts that are new, gone or labelled differently since the previous episode.
     """
 
     triad: int
@@ -137,28 +137,27 @@ class Triad:
 
 @frozen
 class TriTraining:
-    """The result.
-
-    - kept: the triad that voted.
-    - `figures`: metrics of its ensemble on the held-out utterances. No consensus counts as no label.
-    - voted: the votes on the unlabelled utterances, in order.
-    - held_out_without_consensus: number of held-out utterances on which no two classifiers agree.
-    - known_texts: number of unlabelled utterances with the same text as a labelled one. shared_texts: number of
-      held-out utterances with the same text as a labelled one.
-    - absent: labels that no labelled utterance has. They are never proposed.
-    """
+    """The result of tri-training."""
 
     rule: TriRule
     labels: tuple[str, ...]
     triads: tuple[Triad, ...]
     kept: Triad
+    """The triad that voted."""
     figures: IntentFigures
+    """Metrics of its ensemble on the held-out utterances. No consensus counts as no label."""
     voted: tuple[UtteranceVotes, ...]
+    """The votes on the unlabelled utterances, in order."""
     held_out_without_consensus: int
+    """Number of held-out utterances on which no two classifiers agree."""
     known_texts: int
+    """Number of unlabelled utterances with the same text as a labelled one."""
     shared_texts: int
+    """Number of held-out utterances with the same text as a labelled one."""
     absent: tuple[str, ...]
+    """Labels that no labelled utterance has. They are never proposed."""
     cpu_s: float = field(default=0.0, compare=False)
+    """Processor time of all triads."""
 
 
 def tri_train(
@@ -174,14 +173,17 @@ def tri_train(
 ) -> TriTraining:
     """Trains triads. The best one labels the unlabelled utterances by consensus.
 
-    labelled, held_out: utterances with intents, all among `labels`. unlabelled: their intents are ignored.
-    refusal: returns why a set is refused, "" if it is not. A refused set is neither consensus nor training data. If the
-    empty set is refused, a classifier gives its best label instead. tell: called with each finished episode.
+    - labelled, held_out: utterances with intents, all among `labels`.
+    - unlabelled: utterances whose intents are ignored.
+    - refusal: returns why a set is refused, "" if it is not. A refused set is neither consensus nor training data. If
+      the empty set is refused, a classifier gives its best label instead.
+    - tell: called with each finished episode.
+
     ValueError without utterances, for other labels, or if an id occurs twice. The same arguments give the same result,
     if the classifiers are deterministic.
     """
     begun_s = time.process_time()
-    _demand(labelled, held_out, unlabelled, labels)
+    _check_arguments(labelled, held_out, unlabelled, labels)
     examples = [(utterance.text, utterance.intents or ()) for utterance in labelled]
     work = _Training(examples, held_out, unlabelled, tuple(labels), make_classifier, rule, refusal, tell)
     best = work.triad(0)
@@ -191,10 +193,10 @@ def tri_train(
         triads.append(outcome.triad)
         if outcome.triad.exact.count > best.triad.exact.count:
             best = outcome
-    on_held_out = work.vote(
+    held_out_votes = work.vote(
         [utterance.id for utterance in held_out], [utterance.text for utterance in held_out], best.held_out
     )
-    counts = _counts(held_out, on_held_out)
+    counts = _intent_counts(held_out, held_out_votes)
     texts = {utterance.text for utterance in labelled}
     present_labels = {label for utterance in labelled for label in utterance.intents or ()}
     return TriTraining(
@@ -203,8 +205,8 @@ def tri_train(
         triads=tuple(triads),
         kept=best.triad,
         figures=intent_figures(counts, ZERO, work.labels),
-        voted=tuple(work.spread(best.unlabelled)),
-        held_out_without_consensus=sum(votes_of_item.intents is None for votes_of_item in on_held_out),
+        voted=tuple(work.votes_of_utterances(best.unlabelled)),
+        held_out_without_consensus=sum(votes.intents is None for votes in held_out_votes),
         known_texts=sum(utterance.text in texts for utterance in unlabelled),
         shared_texts=sum(utterance.text in texts for utterance in held_out),
         absent=tuple(label for label in labels if label not in present_labels),
@@ -217,7 +219,7 @@ Probabilities = list[npt.NDArray[np.float64]]
 
 
 @frozen
-class _Outcome:
+class _TriadOutcome:
     triad: Triad
     held_out: Probabilities
     unlabelled: Probabilities
@@ -225,13 +227,13 @@ class _Outcome:
 
 @dataclass(frozen=True)
 class _Training:
-    """The work of one call of `tri_train`. Classifiers are given each unlabelled text only once."""
+    """The work of one call of `tri_train`. Each classifier is given each unlabelled text only once."""
 
     _labelled: list[tuple[str, Intents]]
     _held_out: Sequence[Utterance]
     _unlabelled: Sequence[Utterance]
     labels: tuple[str, ...]
-    _make: Callable[[int], IntentClassifier]
+    _make_classifier: Callable[[int], IntentClassifier]
     _rule: TriRule
     _refusal: Refusal
     _tell: Callable[[Episode], None]
@@ -240,24 +242,17 @@ class _Training:
     def _texts(self) -> list[str]:
         return list(dict.fromkeys(utterance.text for utterance in self._unlabelled))
 
-    def triad(self, number: int) -> _Outcome:
-        """Trains one triad until nothing changes."""
+    def triad(self, number: int) -> _TriadOutcome:
+        """Trains one triad until it settles, labels repeat, or the maximum number of episodes is reached."""
         begun_s = time.process_time()
-        places = [
-            sampled_indices(
-                [intents for _, intents in self._labelled],
-                self._rule.share,
-                f"{self._rule.seed}/{number}/{index}/sample",
-            )
-            for index in range(3)
-        ]
-        samples = [[self._labelled[place] for place in sample_places] for sample_places in places]
+        samples = [self._sample(f"{self._rule.seed}/{number}/{index}/sample") for index in range(3)]
         # Each classifier's seed is drawn from a text, so that adjacent seeds are unrelated.
-        three = [self._make(random.Random(f"{self._rule.seed}/{number}/{index}").getrandbits(31)) for index in range(3)]
-        for classifier, sample in zip(three, samples, strict=True):
+        seeds = [random.Random(f"{self._rule.seed}/{number}/{index}").getrandbits(31) for index in range(3)]
+        classifiers = [self._make_classifier(seed) for seed in seeds]
+        for classifier, sample in zip(classifiers, samples, strict=True):
             self._fit(classifier, sample)
-        held_out, unlabelled = self._ask(three)
-        episodes = [Episode(number, 0, self._exact(held_out), cpu_s=time.process_time() - begun_s)]
+        held_out, unlabelled = self._predict_all(classifiers)
+        episodes = [Episode(number, 0, self._held_out_share(held_out), cpu_s=time.process_time() - begun_s)]
         self._tell(episodes[0])
         earlier: list[list[dict[str, Intents]]] = [[{}, {}, {}]]
         ending = EpisodesEnding.MOST if self._texts else EpisodesEnding.SETTLED
@@ -268,10 +263,10 @@ class _Training:
                 len(dict(new.items() ^ old.items())) for new, old in zip(pseudo_labels, earlier[-1], strict=True)
             )
             if changed:
-                for classifier, sample, more in zip(three, samples, pseudo_labels, strict=True):
-                    self._fit(classifier, [*sample, *more.items()])
-                held_out, unlabelled = self._ask(three)
-            exact = self._exact(held_out)
+                for classifier, sample, examples in zip(classifiers, samples, pseudo_labels, strict=True):
+                    self._fit(classifier, [*sample, *examples.items()])
+                held_out, unlabelled = self._predict_all(classifiers)
+            exact = self._held_out_share(held_out)
             counts = (len(pseudo_labels[0]), len(pseudo_labels[1]), len(pseudo_labels[2]))
             episodes.append(Episode(number, len(episodes), exact, counts, changed, time.process_time() - begun_s))
             self._tell(episodes[-1])
@@ -283,12 +278,16 @@ class _Training:
                 break
             earlier.append(pseudo_labels)
         sizes = (len(samples[0]), len(samples[1]), len(samples[2]))
-        return _Outcome(Triad(number, sizes, tuple(episodes), ending), held_out, unlabelled)
+        return _TriadOutcome(Triad(number, sizes, tuple(episodes), ending), held_out, unlabelled)
+
+    def _sample(self, seed: str) -> list[tuple[str, Intents]]:
+        sets = [intents for _, intents in self._labelled]
+        return [self._labelled[index] for index in sampled_indices(sets, self._rule.share, seed)]
 
     def vote(self, ids: Sequence[str], texts: Sequence[str], probabilities: Probabilities) -> list[UtteranceVotes]:
         return vote(ids, probabilities, self.labels, self._rule.threshold, self._refusal) if texts else []
 
-    def spread(self, probabilities: Probabilities) -> list[UtteranceVotes]:
+    def votes_of_utterances(self, probabilities: Probabilities) -> list[UtteranceVotes]:
         """The votes on all unlabelled utterances, from those on their different texts."""
         row = {text: index for index, text in enumerate(self._texts)}
         rows = [row[utterance.text] for utterance in self._unlabelled]
@@ -298,9 +297,9 @@ class _Training:
     def _fit(self, classifier: IntentClassifier, examples: Sequence[tuple[str, Intents]]) -> None:
         classifier.fit([text for text, _ in examples], [intents for _, intents in examples], self.labels)
 
-    def _ask(self, three: Sequence[IntentClassifier]) -> tuple[Probabilities, Probabilities]:
+    def _predict_all(self, classifiers: Sequence[IntentClassifier]) -> tuple[Probabilities, Probabilities]:
         held_out = [utterance.text for utterance in self._held_out]
-        probabilities = [classifier.probabilities([*held_out, *self._texts]) for classifier in three]
+        probabilities = [classifier.probabilities([*held_out, *self._texts]) for classifier in classifiers]
         return [matrix[: len(held_out)] for matrix in probabilities], [
             matrix[len(held_out) :] for matrix in probabilities
         ]
@@ -308,11 +307,14 @@ class _Training:
     def _pseudo_labels(
         self, probabilities: Probabilities, sampled_texts: Sequence[set[str]]
     ) -> list[dict[str, Intents]]:
-        """For each classifier, the texts to which the other two give the same set, with that set. Texts of its own
-        sample are left out, and so are refused sets."""
-        empty = not self._refusal(())
+        """For each classifier, the texts to which the other two give the same set, with that set.
+
+        Texts of its own sample are left out, and so are refused sets.
+        """
+        may_be_empty = not self._refusal(())
         selected = [
-            selected_labels(matrix, threshold=self._rule.threshold, may_be_empty=empty) for matrix in probabilities
+            selected_labels(matrix, threshold=self._rule.threshold, may_be_empty=may_be_empty)
+            for matrix in probabilities
         ]
         sets = [sets_of(matrix, self.labels) for matrix in selected]
         accepted = {
@@ -322,26 +324,26 @@ class _Training:
         pseudo_labels = []
         for third in range(3):
             first, second = (number for number in range(3) if number != third)
-            places = np.flatnonzero(agreed(selected[first], selected[second]))
+            same_indices = np.flatnonzero(same_sets(selected[first], selected[second]))
             pseudo_labels.append(
                 {
-                    self._texts[place]: sets[first][place]
-                    for place in places
-                    if accepted[sets[first][place]] and self._texts[place] not in sampled_texts[third]
+                    self._texts[index]: sets[first][index]
+                    for index in same_indices
+                    if accepted[sets[first][index]] and self._texts[index] not in sampled_texts[third]
                 }
             )
         return pseudo_labels
 
-    def _exact(self, probabilities: Probabilities) -> Share:
+    def _held_out_share(self, probabilities: Probabilities) -> Share:
         voted = self.vote(
             [utterance.id for utterance in self._held_out],
             [utterance.text for utterance in self._held_out],
             probabilities,
         )
-        return _counts(self._held_out, voted).exact
+        return _intent_counts(self._held_out, voted).exact
 
 
-def _counts(gold: Sequence[Utterance], voted: Sequence[UtteranceVotes]) -> IntentCounts:
+def _intent_counts(gold: Sequence[Utterance], voted: Sequence[UtteranceVotes]) -> IntentCounts:
     return sum(
         (
             count_intents(utterance.intents or (), votes.intents or ())
@@ -351,9 +353,10 @@ def _counts(gold: Sequence[Utterance], voted: Sequence[UtteranceVotes]) -> Inten
     )
 
 
-def _demand(
+def _check_arguments(
     labelled: Sequence[Utterance], held_out: Sequence[Utterance], unlabelled: Sequence[Utterance], labels: Sequence[str]
 ) -> None:
+    """ValueError for arguments that `tri_train` refuses."""
     if not labelled or not held_out or not labels:
         raise ValueError("tri-training needs labels, labelled utterances and held-out ones")
     ids: set[str] = set()

@@ -14,8 +14,8 @@ SelectedLabels = npt.NDArray[np.bool_]
 """Whether a text is given a label, shape (texts, labels)."""
 THRESHOLD = 0.5
 """A label is given if its probability is above this. Source: the MEDIA paper, 3.2 and 4.1."""
-# Smaller differences of certainty may be due to rounding. Votes that differ less are ordered by their utterances.
 _CERTAINTY_DIGITS = 6
+"""Smaller differences of certainty may be due to rounding. Votes that differ less are ordered by their utterances."""
 Refusal = Callable[[Intents], str]
 """Returns why the labels of a set exclude each other; "" if they do not (`LabelSet.refusal`)."""
 
@@ -24,9 +24,10 @@ Refusal = Callable[[Intents], str]
 class UtteranceVotes:
     """The votes of three classifiers on an utterance.
 
-    utterance: its id. intents: the whole set on which at least two agree; None without consensus.
-    refused: why the set on which two agree is refused, "" if it is not. A refused set is not a consensus.
-    certainty: 0.5–1, from the mean probability of the least certain label. Used for ordering only.
+    - utterance: its id.
+    - intents: the whole set on which at least two agree; None without consensus.
+    - refused: why the set on which two agree is refused, "" if it is not. A refused set is not a consensus.
+    - certainty: 0.5–1, from the mean probability of the least certain label. Used for ordering only.
     """
 
     utterance: str
@@ -56,7 +57,7 @@ def selected_labels(
     return selected
 
 
-def agreed(first: SelectedLabels, second: SelectedLabels) -> npt.NDArray[np.bool_]:
+def same_sets(first: SelectedLabels, second: SelectedLabels) -> npt.NDArray[np.bool_]:
     """Whether both give the same whole set to each text, shape (texts,)."""
     equal: npt.NDArray[np.bool_] = (first == second).all(axis=1)
     return equal
@@ -88,13 +89,14 @@ def vote(
     utterances: Sequence[str], probabilities: Sequence[npt.NDArray[np.float64]], labels: Sequence[str],
     threshold: float, refusal: Refusal,
 ) -> list[UtteranceVotes]:  # fmt: skip
-    """The votes from the probabilities of three classifiers, each of shape (utterances, labels). utterances: their ids.
+    """The votes from the probabilities of three classifiers, each of shape (utterances, labels).
 
-    If the empty set is refused, a classifier that gives no label votes for its best one.
+    utterances: their ids. If the empty set is refused, a classifier that gives no label votes for its best one.
     """
-    empty = not refusal(())
+    may_be_empty = not refusal(())
     first, second, third = (
-        sets_of(selected_labels(matrix, threshold=threshold, may_be_empty=empty), labels) for matrix in probabilities
+        sets_of(selected_labels(matrix, threshold=threshold, may_be_empty=may_be_empty), labels)
+        for matrix in probabilities
     )
     mean = np.mean(probabilities, axis=0)
     certainty = np.maximum(mean, 1 - mean).min(axis=1, initial=1.0)

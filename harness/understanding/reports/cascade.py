@@ -21,7 +21,7 @@ from harness.transcripts.reports.scoring_json import counts_of
 from harness.transcripts.reports.text import wer_in_words
 from harness.understanding.cascade import Cascade, CascadeGroup, CascadeUtterance, FrameChange
 from harness.understanding.comparison import Metric
-from harness.understanding.counts import Rule, items
+from harness.understanding.counts import Rule, slot_items
 from harness.understanding.figures import frame_figures
 from harness.understanding.reports.score_json import counts_json, rule_json
 from harness.understanding.reports.score_text import (
@@ -34,15 +34,17 @@ from harness.understanding.reports.score_text import (
     zero_in_words,
 )
 
-NOTHING_TOLD = "n/a"
+UNKNOWN = "n/a"
 NONE = "none"
 NO_WORDS = "(nothing)"
 
 
 def frame_in_words(utterance: Utterance, rule: Rule) -> str:
-    """A frame in words, not escaped: `book#greet; city: Nice, date: Monday`. Concepts have the form in which they are
-    compared."""
-    intents = NOTHING_TOLD if utterance.intents is None else joined(utterance.intents) or NONE
+    """A frame in words, not escaped: `book#greet; city: Nice, date: Monday`.
+
+    Concepts have the form in which they are compared.
+    """
+    intents = UNKNOWN if utterance.intents is None else joined(utterance.intents) or NONE
     return f"{intents}; {_slots_in_words(utterance, rule)}"
 
 
@@ -50,9 +52,9 @@ def _slots_in_words(utterance: Utterance, rule: Rule) -> str:
     if utterance.tags is None and utterance.slots is not None:
         pairs = [(rule.concept(slot.concept), slot.value or "") for slot in utterance.slots]
     else:
-        slots = items(utterance, rule)
+        slots = slot_items(utterance, rule)
         if slots is None:
-            return "slots " + NOTHING_TOLD
+            return "slots " + UNKNOWN
         places = ((slot.concept, slot.place or (0, 0)) for slot in slots)
         pairs = [(concept, " ".join(utterance.words[start:end])) for concept, (start, end) in places]
     return ", ".join(f"{concept}: {value}" if value else concept for concept, value in pairs) or "no slots"
@@ -60,16 +62,18 @@ def _slots_in_words(utterance: Utterance, rule: Rule) -> str:
 
 def changes(utterance: CascadeUtterance, rule: Rule) -> str:
     """The intents and concepts that the model predicts only for the reference (−), and only for the transcript (+)."""
-    before, after = (_parts(side, rule) for side in (utterance.before.predicted, utterance.after.predicted))
-    lost, put_in = before - after, after - before
-    return " ".join([*(f"−{part}" for part in sorted(lost.elements())), *(f"+{p}" for p in sorted(put_in.elements()))])
+    before, after = (_part_counts(side, rule) for side in (utterance.before.predicted, utterance.after.predicted))
+    lost, added = before - after, after - before
+    return " ".join(
+        [*(f"−{part}" for part in sorted(lost.elements())), *(f"+{part}" for part in sorted(added.elements()))]
+    )
 
 
-def _parts(utterance: Utterance, rule: Rule) -> Counter[str]:
-    return Counter([*(utterance.intents or ()), *(slot.concept for slot in items(utterance, rule) or ())])
+def _part_counts(utterance: Utterance, rule: Rule) -> Counter[str]:
+    return Counter([*(utterance.intents or ()), *(slot.concept for slot in slot_items(utterance, rule) or ())])
 
 
-NOTES = 14
+NOTE_WIDTH = 14
 """Width of the names of notes, in characters."""
 MAX_TEXT_CHARS = 200
 NAMES = {
@@ -85,7 +89,7 @@ NAMES = {
     Metric.VALUED_CER: "CER with values",
     Metric.VALUED_SFA: "SFA with values",
 }
-IN_GROUPS = (Metric.EMR, Metric.SFA, Metric.CER)
+GROUP_METRICS = (Metric.EMR, Metric.SFA, Metric.CER)
 CHANGE_NAMES = {
     FrameChange.KEPT: "right on both",
     FrameChange.BROKEN: "broken by recognition",
@@ -93,7 +97,7 @@ CHANGE_NAMES = {
     FrameChange.MENDED: "right on the transcript only",
     FrameChange.WRONG: "wrong on both",
 }
-_PLACES = "n/a on transcripts, whose words differ"
+_PLACES_NOTE = "n/a on transcripts, whose words differ"
 
 
 def metric_table(group: CascadeGroup) -> Table[DifferenceRow]:
@@ -104,7 +108,7 @@ def metric_table(group: CascadeGroup) -> Table[DifferenceRow]:
         Field("", "transcript", lambda row: percent(row[1].first, 2)),
         *DIFFERENCE_FIELDS,
     )
-    rows = [(NAMES[figure], difference) for figure, difference in group.differences.items() if figure in NAMES]
+    rows = [(NAMES[metric], difference) for metric, difference in group.differences.items() if metric in NAMES]
     return Table(fields, [row for row in rows if not row[0].endswith("with values") or row[1].first is not None])
 
 
@@ -118,8 +122,8 @@ def group_table(column: str, labels: Sequence[GroupRow]) -> Table[GroupRow]:
         Field("", "utterances", lambda row: f"{row[1].words.sentences:,}"),
         Field("", "WER", lambda row: percent(row[1].words.wer, 2)),
     ]
-    for figure in IN_GROUPS:
-        fields += _metric_fields(figure)
+    for metric in GROUP_METRICS:
+        fields += _metric_fields(metric)
     return Table(fields, labels)
 
 
@@ -140,8 +144,11 @@ def slot_f1(counts: Cascade) -> float | None:
 
 
 def sections(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int = 5) -> Iterator[Section]:
-    """All sections except the utterances. notes: names and texts on what was compared. ids: number of ids that are
-    listed with a count of utterances."""
+    """All sections except the utterances.
+
+    - notes: names and texts on what was compared.
+    - ids: number of ids that are listed with a count of utterances.
+    """
     basis = [
         ("gold", shown(cascade.pairs.gold.path, MAX_TEXT_CHARS)),
         ("heard", shown(cascade.pairs.heard.path, MAX_TEXT_CHARS)),
@@ -150,12 +157,12 @@ def sections(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int =
         ("concepts", details_in_words([cascade.rule])),
         ("0/0", zero_in_words(cascade.zero)),
     ]
-    yield Section("basis", "Basis", (Notes([*basis, *notes], NOTES),))
+    yield Section("basis", "Basis", (Notes([*basis, *notes], NOTE_WIDTH),))
     words = cascade.words
     wer = f"{wer_in_words(cascade.total.words, interval_of(words))}; words compared as {words.normalisation}"
     pairs = [
         ("WER", wer),
-        ("slot F1", f"{percent(slot_f1(cascade), 2)} with positions on the reference; {_PLACES}"),
+        ("slot F1", f"{percent(slot_f1(cascade), 2)} with positions on the reference; {_PLACES_NOTE}"),
         (
             "frames",
             ", ".join(f"{len(cascade.utterances_with(change)):,} {name}" for change, name in CHANGE_NAMES.items()),
@@ -172,13 +179,17 @@ def sections(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int =
     for column, labels in cascade.too_many:
         name = shown(column, MAX_TEXT_CHARS)
         pairs.append(("no group", f"{name} has {labels:,} labels, too many to group by (use --by {name})"))
-    yield Section("figures", "Effect of recognition errors", (metric_table(cascade.total), Notes(pairs, NOTES)))
+    yield Section("figures", "Effect of recognition errors", (metric_table(cascade.total), Notes(pairs, NOTE_WIDTH)))
     if cascade.groups:
         yield Section("groups", "Groups", [group_table(column, labels) for column, labels in cascade.groups])
 
 
 def lines(cascade: Cascade, width: int, *, notes: Sequence[tuple[str, str]] = (), most: int = LISTED) -> Iterator[str]:
-    """The whole report. notes: as for `sections`. most: number of broken utterances to list; 0 for all."""
+    """The whole report.
+
+    - notes: as for `sections`.
+    - most: number of utterances of each change that are listed; 0 for all.
+    """
     yield from join_blocks(*(section.lines(width, MAX_ROWS) for section in sections(cascade, notes)))
     for change, title in ((FrameChange.BROKEN, "Broken by recognition"), (FrameChange.REVALUED, "Other slot values")):
         changed = cascade.utterances_with(change)
@@ -187,10 +198,10 @@ def lines(cascade: Cascade, width: int, *, notes: Sequence[tuple[str, str]] = ()
             yield ""
             yield f"{title}: {len(examples):,} of {len(changed):,}"
             for utterance in examples:
-                yield from _utterance(utterance, cascade.rule, width)
+                yield from _utterance_lines(utterance, cascade.rule, width)
 
 
-def _utterance(utterance: CascadeUtterance, rule: Rule, width: int) -> Iterator[str]:
+def _utterance_lines(utterance: CascadeUtterance, rule: Rule, width: int) -> Iterator[str]:
     yield ""
     yield shown(f"{utterance.id}  {changes(utterance, rule)}".rstrip(), width)
     for name, text in (
@@ -252,7 +263,7 @@ def cascade_json(cascade: Cascade) -> str:
 def _group_json(group: CascadeGroup) -> Json:
     return {
         "words": {**counts_of(group.words), "wer": group.words.wer},
-        "figures": {figure.value: _difference_json(difference) for figure, difference in group.differences.items()},
+        "figures": {metric.value: _difference_json(difference) for metric, difference in group.differences.items()},
         "counts": {"reference": counts_json(group.reference), "transcript": counts_json(group.transcript)},
     }
 

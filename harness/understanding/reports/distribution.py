@@ -17,15 +17,18 @@ from harness.base.text_table import Column, shown, text_table
 from harness.model.frozen import frozen
 from harness.model.numbers import percent
 from harness.model.understanding import Chunking, Detail, Utterance, joined
-from harness.understanding.counts import Rule, chunks
+from harness.understanding.counts import Rule
+from harness.understanding.tag_chunks import chunks
 
 
 @frozen
 class LabelCounts:
-    """Counts of some utterances. sets: number of utterances with each set of intents; () is the set of none.
+    """Counts of some utterances.
 
-    unannotated: number of utterances whose intents are not annotated; they are in no set. slotted: number of utterances
-    with annotated slots. concepts: number of slots of each concept.
+    - unannotated: number of utterances whose intents are not annotated; they are in no set.
+    - slotted: number of utterances with annotated slots.
+    - sets: number of utterances with each set of intents; () is the set of none.
+    - concepts: number of slots of each concept.
     """
 
     utterances: int = 0
@@ -96,10 +99,10 @@ Row = tuple[str, Cells]
 
 @dataclass(frozen=True)
 class Distribution:
-    """Counts of the splits of a corpus, in order. declared: intents of a label set, which get a row even if no
-    utterance has them.
+    """Counts of the splits of a corpus, in order.
 
-    separator: separates the specifier of a concept, for counting different concepts without specifiers.
+    - declared: intents of a label set, which get a row even if no utterance has them.
+    - separator: separates the specifier of a concept, for counting different concepts without specifiers.
     """
 
     splits: tuple[tuple[str, LabelCounts], ...]
@@ -116,18 +119,22 @@ class Distribution:
 
     @cached_property
     def intents(self) -> tuple[Row, ...]:
-        """Number of utterances with each intent, by split and in total. Declared intents come first, then the most
-        frequent."""
+        """Number of utterances with each intent, by split and in total.
+
+        Declared intents come first, then the most frequent.
+        """
         rows = self._rows([counts.labels for _, counts in self.splits], self.total.labels)
-        by_name = dict(rows)
+        cells_by_name = dict(rows)
         empty = (0,) * (len(self.splits) + 1)
-        first = [(name, by_name.pop(name, empty)) for name in self.declared]
-        return (*first, *((name, cells) for name, cells in rows if name in by_name))
+        declared = [(name, cells_by_name.get(name, empty)) for name in self.declared]
+        return (*declared, *((name, cells) for name, cells in rows if name not in self.declared))
 
     @cached_property
     def combinations(self) -> tuple[tuple[tuple[str, ...], Cells], ...]:
-        """Number of utterances with exactly these intents, most frequent first. A single intent, or none, is a
-        combination too."""
+        """Number of utterances with exactly these intents, most frequent first.
+
+        A single intent, or none, is a combination too.
+        """
         return self._rows([counts.sets for _, counts in self.splits], self.total.sets)
 
     @cached_property
@@ -160,8 +167,10 @@ class Distribution:
         return tuple(rows)
 
     def share(self, count: int, column: int) -> float | None:
-        """`count` as a share of the annotated utterances of a column (the last one is the total). None without
-        utterances."""
+        """`count` as a share of the annotated utterances of a column; None without any.
+
+        column: index of a split; −1 or the number of splits for the total.
+        """
         counts = self.total if column in (-1, len(self.splits)) else self.splits[column][1]
         return count / counts.annotated if counts.annotated else None
 
@@ -171,68 +180,80 @@ class Distribution:
         return tuple((name, (*(column.get(name, 0) for column in columns), total[name])) for name in names)
 
 
-def lines(distribution: Distribution, width: int, most: int, *, shares: bool = False) -> Iterator[str]:
-    """Tables of intents, combinations and concepts, with totals. most: most rows of combinations and of concepts; 0 for
-    all.
+def lines(distribution: Distribution, width: int, max_rows: int, *, shares: bool = False) -> Iterator[str]:
+    """Tables of intents, combinations and concepts, with totals.
 
-    shares: whether to write shares of each split's utterances instead of counts.
+    - max_rows: largest number of rows of combinations and of concepts; 0 for all.
+    - shares: whether to write shares of each split's utterances instead of counts.
     """
     sums = [(name, *(f"{cell:,}" for cell in cells)) for name, cells in distribution.sums]
     if distribution.total.annotated or distribution.declared:
-        yield from _table(distribution, "intent", distribution.intents, width, shares=shares, ends=sums)
+        yield from _table_lines(distribution, "intent", distribution.intents, width, shares=shares, ends=sums)
         yield ""
         rows = [(joined(intents) or NO_INTENT, cells) for intents, cells in distribution.combinations]
-        yield from _table(distribution, "intents per utterance", rows, width, most, shares=shares)
+        yield from _table_lines(distribution, "intents per utterance", rows, width, max_rows, shares=shares)
     else:
-        yield from _table(distribution, "", (), width, of_all=False, ends=sums)
+        yield from _table_lines(distribution, "", (), width, with_share=False, ends=sums)
     if distribution.concepts:
         yield ""
-        yield from _table(distribution, "concept", distribution.concepts, width, most, of_all=False)
+        yield from _table_lines(distribution, "concept", distribution.concepts, width, max_rows, with_share=False)
     yield ""
     rest = ", and so do the intents of combinations" if distribution.total.annotated else ""
     yield f"checked: the splits add up to the total in every row{rest}"
 
 
-def _table(
+def _table_lines(
     distribution: Distribution,
     title: str,
     rows: Sequence[Row],
     width: int,
-    most: int = 0,
+    max_rows: int = 0,
     *,
     shares: bool = False,
-    of_all: bool = True,
+    with_share: bool = True,
     ends: Sequence[tuple[str, ...]] = (),
 ) -> Iterator[str]:
-    """A table. of_all: whether to add a column with the share of all annotated utterances. ends: rows at the end."""
-    of_all = of_all and not shares
-    heads = [title, *(shown(name, 16) for name in distribution.names), ALL, *(["share"] * of_all)]
-    body = []
+    """A table.
+
+    - with_share: whether to add a column with the share of all annotated utterances, unless all cells are shares.
+    - ends: rows at the end.
+    """
+    with_share = with_share and not shares
+    titles = [title, *(shown(name, 16) for name in distribution.names), ALL]
+    body: list[list[str]] = []
     for name, cells in rows:
         texts = [
             percent(distribution.share(cell, index), 2) if shares else f"{cell:,}" for index, cell in enumerate(cells)
         ]
-        body.append((name, *texts, *([percent(distribution.share(cells[-1], -1), 2)] * of_all)))
-    closing = [(*end, *([""] * of_all)) for end in ends]
-    yield from text_table(list(map(Column, heads)), body, width, ends=closing, most=most or None)
-    if most and len(rows) > most:
-        yield f"  {sum(cells[-1] for _, cells in rows[most:]):,} in all in those (--max-rows 0 lists them)"
+        body.append([name, *texts])
+    end_rows = [list(end) for end in ends]
+    if with_share:
+        titles.append("share")
+        for row, (_, cells) in zip(body, rows, strict=True):
+            row.append(percent(distribution.share(cells[-1], -1), 2))
+        for end_row in end_rows:
+            end_row.append("")
+    yield from text_table(list(map(Column, titles)), body, width, ends=end_rows, most=max_rows or None)
+    if max_rows and len(rows) > max_rows:
+        yield f"  {sum(cells[-1] for _, cells in rows[max_rows:]):,} in all in those (--max-rows 0 lists them)"
 
 
 def as_json(distribution: Distribution, files: Sequence[str]) -> dict[str, Any]:
-    """Counts by split and in total, with shares of all annotated utterances, for JSON. files: name of the file of each
-    split."""
+    """Counts by split and in total, with shares of all annotated utterances, for JSON.
+
+    files: name of the file of each split.
+    """
     return {
         "format": FORMAT,
         "harness": __version__,
         "splits": [
-            {"split": name, "file": file, **_counts(counts)}
+            {"split": name, "file": file, **_counts_json(counts)}
             for (name, counts), file in zip(distribution.splits, files, strict=True)
         ],
-        "total": _counts(distribution.total),
-        "intents": [_row(distribution, {"intent": name}, cells) for name, cells in distribution.intents],
+        "total": _counts_json(distribution.total),
+        "intents": [_row_json(distribution, {"intent": name}, cells) for name, cells in distribution.intents],
         "combinations": [
-            _row(distribution, {"intents": list(intents)}, cells) for intents, cells in distribution.combinations
+            _row_json(distribution, {"intents": list(intents)}, cells) for intents, cells in distribution.combinations
         ],
         "concepts": [
             {"concept": name, "splits": dict(zip(distribution.names, cells, strict=False)), "total": cells[-1]}
@@ -242,7 +263,7 @@ def as_json(distribution: Distribution, files: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _counts(counts: LabelCounts) -> dict[str, int]:
+def _counts_json(counts: LabelCounts) -> dict[str, int]:
     return {
         "utterances": counts.utterances,
         "annotated": counts.annotated,
@@ -256,7 +277,7 @@ def _counts(counts: LabelCounts) -> dict[str, int]:
     }
 
 
-def _row(distribution: Distribution, names: dict[str, Any], cells: Cells) -> dict[str, Any]:
+def _row_json(distribution: Distribution, names: dict[str, Any], cells: Cells) -> dict[str, Any]:
     return {
         **names,
         "splits": dict(zip(distribution.names, cells, strict=False)),

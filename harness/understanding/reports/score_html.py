@@ -13,16 +13,16 @@ from harness.model.frozen import frozen
 from harness.model.understanding import Utterance
 from harness.statistics.confidence import DET_TICKS, deviate
 from harness.understanding.comparison import FrameComparison
-from harness.understanding.counts import Rule, SlotItem, items
+from harness.understanding.counts import Rule, SlotItem, slot_items
 from harness.understanding.figures import IntentFigures
-from harness.understanding.reports.score_text import SystemReport, between, difference_table, per_cent, sections
+from harness.understanding.reports.score_text import SystemReport, difference_table, per_cent, sections, short_interval
 from harness.understanding.scoring import FrameScoring, ScoredFrame
 
 MAX_UTTERANCES = 2000
 MAX_IDS = 30
-MATRIX = 16
+MAX_MATRIX_INTENTS = 16
 """Number of intents in the table of confusions. Only the most frequent are shown."""
-TILES = ("emr", "sfa", "slot_f1", "slu_f1", "cer", "f1mh", "intent_accuracy")
+TILE_METRICS = ("emr", "sfa", "slot_f1", "slu_f1", "cer", "f1mh", "intent_accuracy")
 
 
 def page(
@@ -41,7 +41,7 @@ def page(
     for number, system in enumerate(systems, 1):
         name = plain_text(system.counts.predicted, 200)
         label = "predicted" if len(systems) == 1 else f"{number} {Path(name).stem}"[:40]
-        tiles = [row for row in map(system.row, TILES) if row is not None]
+        tiles = [row for row in map(system.row, TILE_METRICS) if row is not None]
         rows.append(
             {"label": label, "name": name, "of": system, "sections": list(sections(system, MAX_IDS)), "tiles": tiles}
         )
@@ -54,36 +54,40 @@ def page(
         systems=rows,
         basis=rows[0]["sections"][0].parts[0],
         titles={key: title for key, title in titles.items() if key != "basis"},
-        comparisons=[_compared(comparison, rows) for comparison in comparisons],
+        comparisons=[_comparison_entry(comparison, rows) for comparison in comparisons],
         matrix_of=_matrix,
         selection=shown,
         intents=sorted({intent for utterance in shown.utterances for intent in utterance.intents}) if shown else [],
         concepts=sorted({concept for utterance in shown.utterances for concept in utterance.concepts}) if shown else [],
         per_cent=per_cent,
-        between=between,
+        between=short_interval,
         deviate=deviate,
         det_ticks=DET_TICKS,
     )
 
 
 def _matrix(figures: IntentFigures) -> tuple[list[str], list[tuple[str, list[tuple[int, float]]]]] | None:
-    """A matrix of the most frequent intents, gold (rows) by predicted, with count and share of the row in each cell.
-    None for fewer than two intents."""
+    """A matrix of the most frequent intents, gold (rows) by predicted; None for fewer than two intents.
+
+    Each cell has a count and its share of the row. The last column is for all other predicted intents.
+    """
     by_gold: Counter[str] = Counter()
-    for (gold, _), n in figures.confusions:
-        by_gold[gold] += n
-    names = sorted(by_gold, key=lambda name: (-by_gold[name], name))[:MATRIX]
+    for (gold, _), count in figures.confusions:
+        by_gold[gold] += count
+    names = sorted(by_gold, key=lambda name: (-by_gold[name], name))[:MAX_MATRIX_INTENTS]
     if len(names) < 2:
         return None
     counts = dict(figures.confusions)
     rows = []
     for gold in names:
         cells = [counts.get((gold, prediction), 0) for prediction in names]
-        rows.append((plain_text(gold, 40), [(n, n / by_gold[gold]) for n in (*cells, by_gold[gold] - sum(cells))]))
+        rows.append(
+            (plain_text(gold, 40), [(count, count / by_gold[gold]) for count in (*cells, by_gold[gold] - sum(cells))])
+        )
     return [plain_text(name, 40) for name in names], rows
 
 
-def _compared(comparison: FrameComparison, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _comparison_entry(comparison: FrameComparison, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     labels = {row["of"].counts.predicted: row["label"] for row in rows}
     return {
         "first": labels.get(comparison.first, plain_text(comparison.first, 40)),
@@ -99,6 +103,7 @@ MAX_WORDS_IN_ALL = 150_000
 MAX_NAME_CHARS = 80
 
 RIGHT, MISSED, EXTRA, CONCEPT, BOUNDS, VALUE = "", "M", "X", "C", "B", "V"
+"""The marks of slots: right, only in gold, only predicted, or with a wrong concept, place or value."""
 SIGNS = {RIGHT: "", MISSED: "−", EXTRA: "+", CONCEPT: "≠", BOUNDS: "↔", VALUE: "≈"}
 
 
@@ -117,8 +122,13 @@ class Piece:
 
 @frozen
 class FrameLine:
-    """A line of an utterance: gold, or the prediction of a system. intents: names with marks. missing: whether there is
-    no prediction. left_out: number of words that are not shown."""
+    """A line of an utterance: gold, or the prediction of a system.
+
+    - intents: (name, mark).
+    - annotated: whether it has slots, which may be none.
+    - missing: whether there is no prediction.
+    - left_out: number of words that are not shown.
+    """
 
     label: str
     intents: tuple[tuple[str, str], ...]
@@ -130,8 +140,12 @@ class FrameLine:
 
 @frozen
 class ShownFrames:
-    """An utterance to show. place: its place in gold, from 0. kinds: letters of the errors in any system: I for
-    intents, N for no prediction, the marks of slots, 0 for no error."""
+    """An utterance to show.
+
+    - place: its index in gold.
+    - kinds: letters of the errors in any system: I for intents, N for no prediction, the marks of slots, 0 for no
+      error.
+    """
 
     place: int
     id: str
@@ -144,8 +158,11 @@ class ShownFrames:
 
 @frozen
 class FrameSelection:
-    """The utterances of a page, worst first. total, with_errors: numbers of all utterances, and of those with an error.
-    shown_with_errors: number of shown utterances with an error."""
+    """The utterances of a page, worst first.
+
+    - total, with_errors: numbers of all utterances, and of those with an error.
+    - shown_with_errors: number of shown utterances with an error.
+    """
 
     utterances: tuple[ShownFrames, ...]
     total: int
@@ -158,10 +175,14 @@ class FrameSelection:
 
 
 def selection(scorings: Sequence[FrameScoring], labels: Sequence[str], most: int) -> FrameSelection:
-    """The utterances to show. scorings: against the same gold, so that their frames have the same order. labels: names
-    of the systems. most: most utterances."""
+    """The utterances to show.
+
+    - scorings: against the same gold, so that their frames have the same order.
+    - labels: names of the systems.
+    - most: largest number of utterances.
+    """
     frames = list(zip(*(scoring.frames for scoring in scorings), strict=True))
-    errors = [sum(map(_errors, utterance_frames)) for utterance_frames in frames]
+    errors = [sum(map(_error_count, utterance_frames)) for utterance_frames in frames]
     order = sorted(range(len(frames)), key=lambda index: (-errors[index], index))
     shown: list[int] = []
     words = 0
@@ -172,14 +193,14 @@ def selection(scorings: Sequence[FrameScoring], labels: Sequence[str], most: int
         shown.append(index)
     rules = [scoring.rule for scoring in scorings]
     return FrameSelection(
-        tuple(_shown(index, frames[index], rules, labels) for index in shown),
+        tuple(_shown_frames(index, frames[index], rules, labels) for index in shown),
         len(frames),
         sum(number > 0 for number in errors),
         sum(errors[index] > 0 for index in shown),
     )
 
 
-def _errors(frame: ScoredFrame) -> int:
+def _error_count(frame: ScoredFrame) -> int:
     """Number of wrong intents, and of slots only in gold or only predicted."""
     counts = frame.counts
     intents = sum(overlap.gold + overlap.predicted - 2 * overlap.right for overlap in counts.intents.labels.values())
@@ -189,29 +210,35 @@ def _errors(frame: ScoredFrame) -> int:
     return intents + max(slots, counts.slots.edits.errors, values)
 
 
-def _shown(place: int, frames: Sequence[ScoredFrame], rules: Sequence[Rule], labels: Sequence[str]) -> ShownFrames:
+def _shown_frames(
+    place: int, frames: Sequence[ScoredFrame], rules: Sequence[Rule], labels: Sequence[str]
+) -> ShownFrames:
     gold = frames[0].gold
     kinds: set[str] = set()
     lines: list[FrameLine] = []
-    lost: list[list[str]] = []
-    gold_slots = items(gold, rules[0]) or ()
+    gold_marks_by_system: list[list[str]] = []
+    gold_slots = slot_items(gold, rules[0]) or ()
     for frame, rule, label in zip(frames, rules, labels, strict=True):
-        slots = items(frame.predicted, rule) or ()
+        slots = slot_items(frame.predicted, rule) or ()
         # If slots are not predicted or not annotated, they do not count as wrong.
-        slotted = frame.counts.slots.utterances > 0
-        gold_marks, marks = _marks(gold_slots, slots) if slotted else ([RIGHT] * len(gold_slots), [RIGHT] * len(slots))
-        lost.append(gold_marks)
+        has_slots = frame.counts.slots.utterances > 0
+        gold_marks, marks = (
+            _marks(gold_slots, slots) if has_slots else ([RIGHT] * len(gold_slots), [RIGHT] * len(slots))
+        )
+        gold_marks_by_system.append(gold_marks)
         kinds |= {mark for mark in (*gold_marks, *marks) if mark}
-        counted = frame.counts.intents.utterances > 0
-        if counted and set(gold.intents or ()) != set(frame.predicted.intents or ()):
+        has_intents = frame.counts.intents.utterances > 0
+        if has_intents and set(gold.intents or ()) != set(frame.predicted.intents or ()):
             kinds.add("I")
         if frame.missing:
             kinds.add("N")
         lines.append(
-            _line(label, frame.predicted, _intents(gold, frame.predicted, counted), slots, marks, frame.missing)
+            _line(
+                label, frame.predicted, _marked_intents(gold, frame.predicted, has_intents), slots, marks, frame.missing
+            )
         )
     # A slot of gold is marked if every system has it wrong.
-    marks = [column[0] if all(column) else RIGHT for column in zip(*lost, strict=True)]
+    marks = [column[0] if all(column) else RIGHT for column in zip(*gold_marks_by_system, strict=True)]
     intents = tuple(plain_text(intent, MAX_NAME_CHARS) for intent in gold.intents or ())
     return ShownFrames(
         place=place,
@@ -224,8 +251,8 @@ def _shown(place: int, frames: Sequence[ScoredFrame], rules: Sequence[Rule], lab
     )
 
 
-def _intents(gold: Utterance, predicted: Utterance, counted: bool) -> tuple[tuple[str, str], ...]:
-    if not counted:
+def _marked_intents(gold: Utterance, predicted: Utterance, has_intents: bool) -> tuple[tuple[str, str], ...]:
+    if not has_intents:
         return tuple((plain_text(intent, MAX_NAME_CHARS), RIGHT) for intent in predicted.intents or ())
     gold_intents, guesses = set(gold.intents or ()), set(predicted.intents or ())
     marks = [(intent, RIGHT if intent in gold_intents else EXTRA) for intent in sorted(guesses)]
@@ -252,25 +279,27 @@ def _marks(gold: Sequence[SlotItem], predicted: Sequence[SlotItem]) -> tuple[lis
 
     if placed:
         pair(
-            lambda slot, other: slot.concept == other.concept and slot.place == other.place and _same(slot, other),
+            lambda slot, other: (
+                slot.concept == other.concept and slot.place == other.place and _same_value(slot, other)
+            ),
             RIGHT,
         )
         pair(lambda slot, other: slot.concept == other.concept and slot.place == other.place, VALUE)
         pair(lambda slot, other: slot.place == other.place, CONCEPT)
         pair(lambda slot, other: slot.concept == other.concept and _overlap(slot, other), BOUNDS)
     else:
-        pair(lambda slot, other: slot.concept == other.concept and _same(slot, other), RIGHT)
+        pair(lambda slot, other: slot.concept == other.concept and _same_value(slot, other), RIGHT)
         pair(lambda slot, other: slot.concept == other.concept, VALUE)
     return gold_marks, predicted_marks
 
 
-def _same(gold: SlotItem, predicted: SlotItem) -> bool:
+def _same_value(gold: SlotItem, predicted: SlotItem) -> bool:
     return gold.value is None or predicted.value is None or gold.value == predicted.value
 
 
 def _overlap(slot: SlotItem, other: SlotItem) -> bool:
-    (start, end), (begin, stop) = slot.place or (0, 0), other.place or (0, 0)
-    return start < stop and begin < end
+    (start, end), (other_start, other_end) = slot.place or (0, 0), other.place or (0, 0)
+    return start < other_end and other_start < end
 
 
 def _line(
@@ -289,8 +318,10 @@ def _line(
 
 
 def _pieces(words: Sequence[str], slots: Sequence[SlotItem], marks: Sequence[str]) -> Iterator[Piece]:
-    """The words in order, with each slot as one piece. Slots without a place, and slots that overlap others, come
-    last."""
+    """The words in order, with each slot as one piece.
+
+    Slots without a place, slots that overlap others, and slots beyond the shown words come last.
+    """
     position = 0
     unplaced = []
     placed = sorted((slot.place or (-1, -1), number) for number, slot in enumerate(slots))

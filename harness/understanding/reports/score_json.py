@@ -32,13 +32,13 @@ def counts_json(counts: FrameCounts) -> Json:
     return {
         "utterances": counts.utterances,
         "intents": {
-            "overlaps": _rows(counts.intents.overlaps),
-            "labels": _by_name(counts.intents.labels),
-            "confusions": [[*pair, n] for pair, n in sorted(counts.intents.confusions.items())],
+            "overlaps": _rows_json(counts.intents.overlaps),
+            "labels": _matches_json(counts.intents.labels),
+            "confusions": [[*pair, number] for pair, number in sorted(counts.intents.confusions.items())],
         },
         "slots": _slots_json(counts.slots),
         "slots_with_values": _slots_json(counts.valued),
-        "entities": _rows(counts.entities),
+        "entities": _rows_json(counts.entities),
         "frames_tagged": [counts.frames_tagged.count, counts.frames_tagged.total],
     }
 
@@ -69,13 +69,13 @@ def system_of(entry: Any, rules: list[Rule]) -> SystemCounts:
         gold=_text(entry["gold"]["file"]),
         predicted=_text(entry["predicted"]["file"]),
         details=tuple(_detail_of(score, rule) for score, rule in zip(scores, rules, strict=True)),
-        missing=_ids(entry["missing"]),
-        unknown=_ids(entry["unknown"]),
-        unannotated=_ids(entry["unannotated"]),
-        other_words=_ids(entry["other_words"]),
+        missing=_texts(entry["missing"]),
+        unknown=_texts(entry["unknown"]),
+        unannotated=_texts(entry["unannotated"]),
+        other_words=_texts(entry["other_words"]),
         intents_given=_flag(entry["intents_predicted"]),
         slots_given=_flag(entry["slots_predicted"]),
-        surplus_blanks=_ids(entry.get("surplus_blanks", [])),  # files of version 0.2 do not have this key
+        surplus_blanks=_texts(entry.get("surplus_blanks", [])),  # files of version 0.2 do not have this key
     )
 
 
@@ -90,36 +90,42 @@ def _detail_of(entry: Any, rule: Rule) -> DetailCounts:
 def counts_of(entry: Any) -> FrameCounts:
     """Counts from JSON. ValueError, KeyError or TypeError if they are not valid."""
     intents = entry["intents"]
-    confusions = {(_text(gold), _text(prediction)): _count(n) for gold, prediction, n in _list(intents["confusions"])}
+    confusions = {
+        (_text(gold), _text(prediction)): _checked_count(number)
+        for gold, prediction, number in _list(intents["confusions"])
+    }
     return FrameCounts(
-        _count(entry["utterances"]),
-        IntentCounts(_matched_rows(intents["overlaps"]), _names_of(intents["labels"]), confusions),
+        _checked_count(entry["utterances"]),
+        IntentCounts(_rows_of(intents["overlaps"]), _matches_of(intents["labels"]), confusions),
         _slots_of(entry["slots"]),
         _slots_of(entry["slots_with_values"]),
         dict(map(_entities_of, _list(entry["entities"]))),
-        Share(*_counts(entry["frames_tagged"], 2)),
+        Share(*_checked_counts(entry["frames_tagged"], 2)),
     )
 
 
 def _entities_of(values: Any) -> tuple[EntityCounts, int]:
-    *counts, n = _counts(values, 8)
+    *counts, number = _checked_counts(values, 8)
     entities = EntityCounts(*counts)
     if not entities.word_whole or not entities.character_whole:
         raise ValueError("a sum of distances is divided by 0")
-    return entities, n
+    return entities, number
 
 
 def _samples_of(entry: Any) -> Samples:
-    edits = {(_count(errors), _count(words)): _count(n) for errors, words, n in _list(entry["edits"])}
-    return Samples(_matched_rows(entry["chunks"]), _matched_rows(entry["concepts"]), edits)
+    edits = {
+        (_checked_count(errors), _checked_count(words)): _checked_count(number)
+        for errors, words, number in _list(entry["edits"])
+    }
+    return Samples(_rows_of(entry["chunks"]), _rows_of(entry["concepts"]), edits)
 
 
 def _slots_json(counts: SlotCounts) -> Json:
     return {
         **picked(counts, "utterances", "placed"),
-        "chunks": _by_name(counts.chunks),
-        "concepts": _by_name(counts.concepts),
-        "multisets": _rows(counts.multisets),
+        "chunks": _matches_json(counts.chunks),
+        "concepts": _matches_json(counts.concepts),
+        "multisets": _rows_json(counts.multisets),
         "edits": picked(counts.edits, *_EDITS),
         "frames": [counts.frames.count, counts.frames.total],
         "frames_placed": [counts.frames_placed.count, counts.frames_placed.total],
@@ -128,45 +134,45 @@ def _slots_json(counts: SlotCounts) -> Json:
 
 def _slots_of(entry: Any) -> SlotCounts:
     return SlotCounts(
-        utterances=_count(entry["utterances"]),
-        placed=_count(entry["placed"]),
-        chunks=_names_of(entry["chunks"]),
-        concepts=_names_of(entry["concepts"]),
-        multisets=_matched_rows(entry["multisets"]),
-        edits=WordCounts(**{key: _count(entry["edits"][key]) for key in _EDITS}),
-        frames=Share(*_counts(entry["frames"], 2)),
-        frames_placed=Share(*_counts(entry["frames_placed"], 2)),
+        utterances=_checked_count(entry["utterances"]),
+        placed=_checked_count(entry["placed"]),
+        chunks=_matches_of(entry["chunks"]),
+        concepts=_matches_of(entry["concepts"]),
+        multisets=_rows_of(entry["multisets"]),
+        edits=WordCounts(**{key: _checked_count(entry["edits"][key]) for key in _EDITS}),
+        frames=Share(*_checked_counts(entry["frames"], 2)),
+        frames_placed=Share(*_checked_counts(entry["frames_placed"], 2)),
     )
 
 
-def _ids(values: Any) -> tuple[str, ...]:
+def _texts(values: Any) -> tuple[str, ...]:
     return tuple(_text(id_) for id_ in _list(values))
 
 
-def _by_name(counts: Mapping[str, MatchCounts]) -> Json:
+def _matches_json(counts: Mapping[str, MatchCounts]) -> Json:
     return {name: list(matched) for name, matched in sorted(counts.items())}
 
 
-def _names_of(entry: Any) -> dict[str, MatchCounts]:
-    return {_text(name): MatchCounts(*_counts(row, 3)) for name, row in _mapping(entry).items()}
+def _matches_of(entry: Any) -> dict[str, MatchCounts]:
+    return {_text(name): MatchCounts(*_checked_counts(row, 3)) for name, row in _mapping(entry).items()}
 
 
-def _rows(counts: Mapping[MatchCounts, int] | Mapping[EntityCounts, int]) -> list[list[int]]:
-    return [[*row, n] for row, n in sorted(counts.items())]
+def _rows_json(counts: Mapping[MatchCounts, int] | Mapping[EntityCounts, int]) -> list[list[int]]:
+    return [[*row, number] for row, number in sorted(counts.items())]
 
 
-def _matched_rows(rows: Any) -> dict[MatchCounts, int]:
-    return {MatchCounts(*row[:3]): row[3] for row in (_counts(values, 4) for values in _list(rows))}
+def _rows_of(rows: Any) -> dict[MatchCounts, int]:
+    return {MatchCounts(*row[:3]): row[3] for row in (_checked_counts(values, 4) for values in _list(rows))}
 
 
-def _counts(values: Any, number: int) -> list[int]:
-    counts = [_count(count) for count in _list(values)]
+def _checked_counts(values: Any, number: int) -> list[int]:
+    counts = [_checked_count(count) for count in _list(values)]
     if len(counts) != number:
         raise ValueError(f"{len(counts)} counts instead of {number}")
     return counts
 
 
-def _kind(kind: type, noun: str) -> Callable[[Any], Any]:
+def _checker(kind: type, noun: str) -> Callable[[Any], Any]:
     def checked(value: Any) -> Any:
         if type(value) is not kind:
             raise TypeError(f"{value!r} is not {noun}")
@@ -175,13 +181,13 @@ def _kind(kind: type, noun: str) -> Callable[[Any], Any]:
     return checked
 
 
-_text: Callable[[Any], str] = _kind(str, "a text")
-_flag: Callable[[Any], bool] = _kind(bool, "true or false")
-_list: Callable[[Any], list[Any]] = _kind(list, "a list")
-_mapping: Callable[[Any], dict[str, Any]] = _kind(dict, "an object")
+_text: Callable[[Any], str] = _checker(str, "a text")
+_flag: Callable[[Any], bool] = _checker(bool, "true or false")
+_list: Callable[[Any], list[Any]] = _checker(list, "a list")
+_mapping: Callable[[Any], dict[str, Any]] = _checker(dict, "an object")
 
 
-def _count(value: Any) -> int:
+def _checked_count(value: Any) -> int:
     if type(value) is not int or value < 0:
         raise ValueError(f"{value!r} is not a count")
     return value
@@ -193,8 +199,11 @@ KIND = "understanding"
 
 @frozen
 class ScoreFile:
-    """The contents of a JSON file: systems scored with the same choices. name: name of the file in messages. labels,
-    outside: as in SystemReport."""
+    """The contents of a JSON file: systems scored with the same choices.
+
+    - name: name of the file in messages.
+    - labels, outside: as in SystemReport.
+    """
 
     name: str
     systems: tuple[SystemCounts, ...]
@@ -204,8 +213,10 @@ class ScoreFile:
 
 
 def score_json(systems: Sequence[SystemReport], comparisons: Sequence[Json] = (), sessions: Json | None = None) -> str:
-    """The JSON text, in ASCII. ValueError without a system. sessions: for scores of sessions, what they leave out; else
-    None."""
+    """The JSON text, in ASCII. ValueError without a system.
+
+    sessions: for scores of sessions, what they leave out; else None.
+    """
     first = systems[0]
     head: Json = {
         "format": FORMAT,
@@ -216,7 +227,7 @@ def score_json(systems: Sequence[SystemReport], comparisons: Sequence[Json] = ()
         "zero": to_plain(first.zero),
         "out_of_scope": first.outside,
         "declared_labels": None if first.labels is None else list(first.labels),
-        "systems": [_system(system) for system in systems],
+        "systems": [_system_json(system) for system in systems],
         "comparisons": list(comparisons),
     }
     if sessions is not None:
@@ -224,7 +235,7 @@ def score_json(systems: Sequence[SystemReport], comparisons: Sequence[Json] = ()
     return json.dumps(head, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
-def _system(system: SystemReport) -> Json:
+def _system_json(system: SystemReport) -> Json:
     counts = system.counts
     return {
         "gold": {"file": counts.gold},
@@ -234,12 +245,12 @@ def _system(system: SystemReport) -> Json:
         "intents_predicted": counts.intents_given,
         "slots_predicted": counts.slots_given,
         "scores": [
-            _score(detail, scores, system) for detail, scores in zip(counts.details, system.figures, strict=True)
+            _detail_json(detail, scores, system) for detail, scores in zip(counts.details, system.figures, strict=True)
         ],
     }
 
 
-def _score(detail: DetailCounts, scores: FrameFigures, system: SystemReport) -> Json:
+def _detail_json(detail: DetailCounts, scores: FrameFigures, system: SystemReport) -> Json:
     tables = [group_table(column, labels, detail, system) for column, labels in detail.groups]
     return {
         "detail": detail.rule.detail.value,
@@ -258,9 +269,9 @@ def _score(detail: DetailCounts, scores: FrameFigures, system: SystemReport) -> 
         "empty_predictions_right": scores.intents.empty_rightly,
         "counts": counts_json(detail.totals),
         "samples": {  # each row has the counts of an utterance, then the number of utterances with these
-            "chunks": _rows(detail.samples.chunks),
-            "concepts": _rows(detail.samples.concepts),
-            "edits": [[*row, n] for row, n in sorted(detail.samples.edits.items())],
+            "chunks": _rows_json(detail.samples.chunks),
+            "concepts": _rows_json(detail.samples.concepts),
+            "edits": [[*row, number] for row, number in sorted(detail.samples.edits.items())],
         },
         "groups": {
             column: [
@@ -274,8 +285,10 @@ def _score(detail: DetailCounts, scores: FrameFigures, system: SystemReport) -> 
 
 
 def read_score_json(path: Path, name: str) -> ScoreFile:
-    """Reads a file of `harness understand score --json`. InputError for any other file. name: name of the file in
-    messages."""
+    """Reads a file of `harness understand score --json`. InputError for any other file.
+
+    name: name of the file in messages.
+    """
     place = Place(name)
     remedy = "Name a file written by `harness understand score --json FILE`"
     try:

@@ -29,12 +29,12 @@ from harness.understanding.figures import (
     cer_interval,
     concept_f1,
     frame_figures,
-    multiset,
     pooled_f1_interval,
-    pooled_spans,
-    samples_spans,
+    pooled_intervals,
+    samples_intervals,
     scope_figures,
     slu_f1s,
+    sum_columns,
 )
 from harness.understanding.scoring import DetailCounts, Samples, SystemCounts
 
@@ -46,7 +46,7 @@ MAX_ROWS = 100
 
 
 per_cent = partial(percent, digits=2)
-between = partial(percent_interval, digits=1)
+short_interval = partial(percent_interval, digits=1)
 
 
 def chunking_in_words(rule: Rule) -> str:
@@ -92,10 +92,14 @@ NO_PLACES = "slots have no positions, or the words differ"
 
 @frozen
 class FigureRow:
-    """One metric. key: its name in JSON and in limits. value: 0–1 (a CER may exceed 1); None without data.
+    """One metric.
 
-    interval: 95 % interval; None without one. counts: the counts in words, or why there is no value. detail: the detail
-    of concepts; None for metrics that do not depend on it. high: whether more is better.
+    - key: its name in JSON and in limits.
+    - value: 0–1 (a CER may exceed 1); None without data.
+    - interval: 95 % interval; None without one.
+    - counts: the counts in words, or why there is no value.
+    - detail: the detail of concepts; None for metrics that do not depend on it.
+    - high: whether more is better.
     """
 
     key: str
@@ -109,10 +113,11 @@ class FigureRow:
 
 @dataclass(frozen=True)
 class SystemReport:
-    """A system's counts, and the choices for its metrics. labels: all declared intents; None if none are declared.
+    """A system's counts, and the choices for its metrics.
 
-    outside: the intent that means "out of scope". "" if no intent means it, None if out of scope is not measured.
-    confidence: how reliable the scores of intents are; None if the predictions have no scores.
+    - labels: all declared intents; None if none are declared.
+    - outside: the intent that means "out of scope". "" if no intent means it, None if out of scope is not measured.
+    - confidence: how reliable the scores of intents are; None if the predictions have no scores.
     """
 
     counts: SystemCounts
@@ -129,9 +134,9 @@ class SystemReport:
     @cached_property
     def rows(self) -> tuple[FigureRow, ...]:
         """The rows of intents once, and the rows of slots and SFA for each detail of concepts."""
-        rows = list(self._intents())
+        rows = list(self._intent_rows())
         for detail, figures in zip(self.counts.details, self.figures, strict=True):
-            rows += _slots(detail, figures.slots, detail.totals.slots, detail.samples, valued=False)
+            rows += _slot_rows(detail, figures.slots, detail.totals.slots, detail.samples, valued=False)
             tagged, frames = detail.totals.frames_tagged, figures.slots.frames
             if tagged.total == frames.total and tagged != frames:
                 text = f"{_of_utterances(tagged)}; every tag the same as in gold"
@@ -139,8 +144,8 @@ class SystemReport:
                     FigureRow("sfa_tags", "SFA by tags", tagged.value, tagged.interval, text, detail.rule.detail)
                 )
             if figures.valued is not None:
-                rows += _slots(detail, figures.valued, detail.totals.valued, None, valued=True)
-                rows += _slu(detail)
+                rows += _slot_rows(detail, figures.valued, detail.totals.valued, None, valued=True)
+                rows += _slu_rows(detail)
         return tuple(rows)
 
     def row(self, key: str, detail: Detail | None = None) -> FigureRow | None:
@@ -157,12 +162,12 @@ class SystemReport:
         fields: tuple[Field[FigureRow], ...] = (
             Field("", "metric", self.row_name),
             Field("", "value", lambda row: per_cent(row.value), main=True),
-            Field("", "95 % interval", lambda row: between(row.interval)),
+            Field("", "95 % interval", lambda row: short_interval(row.interval)),
             Field("", "counts", lambda row: row.counts, left=True),
         )
         return Table(fields, self.rows)
 
-    def _intents(self) -> Iterator[FigureRow]:
+    def _intent_rows(self) -> Iterator[FigureRow]:
         figures, counts = self.figures[0].intents, self.counts.details[0].totals.intents
         overlaps, number = counts.overlaps, figures.utterances
         if not number:
@@ -177,28 +182,32 @@ class SystemReport:
         yield FigureRow(
             "emr", "EMR (exact match)", figures.exact.value, figures.exact.interval, _of_utterances(figures.exact)
         )
-        for name, value, interval in zip(_PRF, _parts(figures.samples), samples_spans(overlaps, zero), strict=True):
+        for name, value, interval in zip(
+            _PRECISION_RECALL_F1, _values(figures.samples), samples_intervals(overlaps, zero), strict=True
+        ):
             yield FigureRow(f"{name.lower()}_samples", f"{name}, samples", value, interval, basis)
         labels = f"mean over {len(figures.labels):,} {'declared' if figures.declared else 'seen'} labels"
-        for name, value in zip(_PRF, _parts(figures.macro), strict=True):
+        for name, value in zip(_PRECISION_RECALL_F1, _values(figures.macro), strict=True):
             yield FigureRow(f"{name.lower()}_macro", f"{name}, macro", value, None, labels)
-        for name, value in zip(_PRF, _parts(figures.weighted), strict=True):
+        for name, value in zip(_PRECISION_RECALL_F1, _values(figures.weighted), strict=True):
             text = "mean over labels, each weighted by its frequency in gold"
             yield FigureRow(f"{name.lower()}_weighted", f"{name}, weighted", value, None, text)
         sums = pooled(counts.labels.values())
-        spans, texts = pooled_spans(overlaps), _texts(sums, "intents")
-        for name, value, interval, text in zip(_PRF, _parts(figures.micro), spans, texts, strict=True):
+        intervals, texts = pooled_intervals(overlaps), _count_texts(sums, "intents")
+        for name, value, interval, text in zip(
+            _PRECISION_RECALL_F1, _values(figures.micro), intervals, texts, strict=True
+        ):
             yield FigureRow(f"{name.lower()}_micro", f"{name}, micro", value, interval, text)
         if self.outside is not None:
             shares = scope_figures(counts, self.outside)
             for (key, name, high), share in zip(_SCOPE, shares, strict=True):
                 yield FigureRow(key, name, share.value, share.interval, _of_utterances(share), high=high)
         for name, part in zip(("scenario", "action"), counts.parts or (), strict=False):
-            text = _texts(multiset(part), f"{name}s")[2]
+            text = _count_texts(sum_columns(part), f"{name}s")[2]
             yield FigureRow(f"{name}_f1", f"{name} F1", *concept_f1(part), text)
 
 
-def _slots(
+def _slot_rows(
     detail_counts: DetailCounts, figures: SlotFigures, counts: SlotCounts, samples: Samples | None, *, valued: bool
 ) -> Iterator[FigureRow]:
     """The rows of slots. samples: for intervals; None if only shares have intervals, as for metrics with values."""
@@ -208,13 +217,15 @@ def _slots(
         yield FigureRow("slot_f1", "slot F1", None, None, NO_SLOTS, detail)
         return
     chunks = pooled(counts.chunks.values())
-    spans = pooled_spans(samples.chunks if samples else {})
+    intervals = pooled_intervals(samples.chunks if samples else {})
     if figures.unplaced == figures.utterances:
         yield FigureRow(f"{key}slot_f1", f"slot F1{name}", None, None, NO_PLACES, detail)
     else:
         left_out = f"; {figures.unplaced:,} utterances without slot positions left out" if figures.unplaced else ""
-        texts = _texts(chunks, "chunks")
-        for part, value, interval, text in zip(_PRF, _parts(figures.micro), spans, texts, strict=True):
+        texts = _count_texts(chunks, "chunks")
+        for part, value, interval, text in zip(
+            _PRECISION_RECALL_F1, _values(figures.micro), intervals, texts, strict=True
+        ):
             part_key = f"{key}slot_{part.lower()}"
             text_of_part = text + left_out if part == "F1" else text
             yield FigureRow(part_key, f"slot {part}{name}", value, interval, text_of_part, detail)
@@ -222,10 +233,10 @@ def _slots(
         yield FigureRow(f"{key}slot_f1_weighted", f"slot F1, weighted{name}", figures.weighted.f1, None, text, detail)
     concepts = pooled(counts.concepts.values())
     interval = pooled_f1_interval(samples.concepts) if samples else None
-    text = _texts(concepts, "concepts")[2]
+    text = _count_texts(concepts, "concepts")[2]
     yield FigureRow(f"{key}f1mh", f"F1mh{name}", figures.concept_sets.f1, interval, text, detail)
     if valued or figures.unplaced:
-        text = f"{_texts(multiset(counts.multisets), 'slots')[2]}; each counted as often as it occurs"
+        text = f"{_count_texts(sum_columns(counts.multisets), 'slots')[2]}; each counted as often as it occurs"
         yield FigureRow(f"{key}concept_f1", f"concept F1{name}", *concept_f1(counts.multisets), text, detail)
     edits = counts.edits
     sums = f"{edits.substitutions:,} S + {edits.deletions:,} D + {edits.insertions:,} I of {edits.words:,} concepts"
@@ -243,10 +254,10 @@ def _of_utterances(share: Share) -> str:
     return f"{share.count:,} of {share.total:,} utterances"
 
 
-def _slu(detail_counts: DetailCounts) -> Iterator[FigureRow]:
+def _slu_rows(detail_counts: DetailCounts) -> Iterator[FigureRow]:
     """The rows of SLURP's metrics of slots with values. No rows without such slots."""
     entities = detail_counts.totals.entities
-    sums = multiset(entities)
+    sums = sum_columns(entities)
     text = f"{sums.right:,} paired by concept, {sums.gold:,} slots, {sums.predicted:,} predicted"
     for (key, name), (value, interval) in zip(_SLU.items(), slu_f1s(entities), strict=True):
         if value is not None:
@@ -261,14 +272,14 @@ _SCOPE = (
 _SLU = {"slu_f1": "SLU-F1", "slu_word_f1": "SLU-F1, words", "slu_character_f1": "SLU-F1, characters"}
 
 
-_PRF = ("precision", "recall", "F1")
+_PRECISION_RECALL_F1 = ("precision", "recall", "F1")
 
 
-def _parts(averages: Averages) -> Sequence[float | None]:
+def _values(averages: Averages) -> Sequence[float | None]:
     return averages.precision, averages.recall, averages.f1
 
 
-def _texts(counts: MatchCounts, noun: str) -> tuple[str, str, str]:
+def _count_texts(counts: MatchCounts, noun: str) -> tuple[str, str, str]:
     right = f"{counts.right:,} right"
     return (
         f"{right} of {counts.predicted:,} predicted {noun}",
@@ -277,7 +288,7 @@ def _texts(counts: MatchCounts, noun: str) -> tuple[str, str, str]:
     )
 
 
-NOTES = 14
+NOTE_WIDTH = 14
 
 
 def system_lines(system: SystemReport, width: int, *, confusions: int = MAX_CONFUSIONS) -> Iterator[str]:
@@ -287,8 +298,10 @@ def system_lines(system: SystemReport, width: int, *, confusions: int = MAX_CONF
 
 
 def sections(system: SystemReport, ids: int = 5) -> Iterator[Section]:
-    """The sections on one system. Metrics come last, so that a terminal still shows them. ids: number of ids that are
-    listed with a count of utterances."""
+    """The sections on one system. Metrics come last, so that a terminal still shows them.
+
+    ids: number of ids that are listed with a count of utterances.
+    """
     counts, first = system.counts, system.figures[0]
     yield Section("basis", "Basis", (_basis(system),))
     if first.intents.utterances:
@@ -313,7 +326,7 @@ def sections(system: SystemReport, ids: int = 5) -> Iterator[Section]:
         from harness.transcripts.reports.text import confidence  # here, since few predictions have scores
 
         yield confidence(system.confidence, "utterances", "Scores of intents")
-    yield Section("figures", "Results", (_notes(system, ids),))
+    yield Section("figures", "Results", (_remarks(system, ids),))
     yield Section("metrics", "All metrics", (system.table,))
 
 
@@ -329,7 +342,7 @@ def _basis(system: SystemReport) -> Notes:
     ]
     if slots := comparison_in_words(rules[0]):
         pairs.append(("slots", slots))
-    return Notes(pairs, NOTES)
+    return Notes(pairs, NOTE_WIDTH)
 
 
 LabelRow = tuple[str, MatchCounts, Averages]
@@ -358,7 +371,7 @@ def _confusions(figures: FrameFigures) -> Occurrences:
     return Occurrences(title, [(pair, count) for pair, count in figures.intents.confusions if pair[0] != pair[1]])
 
 
-def _notes(system: SystemReport, ids: int) -> Notes:
+def _remarks(system: SystemReport, ids: int) -> Notes:
     counts, intents = system.counts, system.figures[0].intents
     pairs = []
     if intents.utterances:
@@ -381,10 +394,10 @@ def _notes(system: SystemReport, ids: int) -> Notes:
     ):
         if utterances:
             pairs.append((name, f"{listed(utterances, ids)}{note}"))
-    return Notes(pairs, NOTES)
+    return Notes(pairs, NOTE_WIDTH)
 
 
-def _rate(
+def _metric_field(
     key: str, title: str, figure: Callable[[FrameFigures], float | None], *, main: bool = False
 ) -> Field[GroupRow]:
     return Field(key, title, lambda row: figure(row[1]), lambda row: per_cent(figure(row[1])), main=main)
@@ -392,14 +405,14 @@ def _rate(
 
 _GROUP_FIELDS: tuple[Field[GroupRow], ...] = (
     Field("", "utterances", lambda row: f"{row[1].utterances:,}"),
-    _rate("emr", "EMR", lambda figures: figures.intents.exact.value, main=True),
-    Field("", "95 %", lambda row: between(row[1].intents.exact.interval)),
-    _rate("intent_accuracy", "", lambda figures: figures.intents.accuracy),
-    _rate("slot_f1", "slot F1", lambda figures: figures.slots.micro.f1),
-    _rate("f1mh", "F1mh", lambda figures: figures.slots.concept_sets.f1),
-    _rate("cer", "CER", lambda figures: figures.slots.cer),
-    _rate("sfa", "SFA", lambda figures: figures.slots.frames.value, main=True),
-    Field("", "95 %", lambda row: between(row[1].slots.frames.interval)),
+    _metric_field("emr", "EMR", lambda figures: figures.intents.exact.value, main=True),
+    Field("", "95 %", lambda row: short_interval(row[1].intents.exact.interval)),
+    _metric_field("intent_accuracy", "", lambda figures: figures.intents.accuracy),
+    _metric_field("slot_f1", "slot F1", lambda figures: figures.slots.micro.f1),
+    _metric_field("f1mh", "F1mh", lambda figures: figures.slots.concept_sets.f1),
+    _metric_field("cer", "CER", lambda figures: figures.slots.cer),
+    _metric_field("sfa", "SFA", lambda figures: figures.slots.frames.value, main=True),
+    Field("", "95 %", lambda row: short_interval(row[1].slots.frames.interval)),
 )
 
 
@@ -417,8 +430,10 @@ def group_table(
 
 
 def group_means(table: Table[GroupRow]) -> dict[str, float | None]:
-    """Means over groups with equal weights, as usual over locales. None if a group has no value; {} for a single
-    group."""
+    """Means over groups with equal weights, as usual over locales.
+
+    A mean is None if a group has no value. {} for a single group.
+    """
     rows = table.json()
     if len(rows) < 2:
         return {}

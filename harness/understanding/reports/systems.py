@@ -16,7 +16,7 @@ from harness.statistics.intervals import Interval
 from harness.statistics.ratios import MIN_CLUSTERS
 from harness.statistics.text import percent_interval, points_interval
 from harness.understanding.comparison import Metric
-from harness.understanding.reports.cascade import MAX_TEXT_CHARS, NOTES
+from harness.understanding.reports.cascade import MAX_TEXT_CHARS, NOTE_WIDTH
 from harness.understanding.reports.score_json import counts_json, rule_json
 from harness.understanding.reports.score_text import MAX_ROWS, chunking_in_words, details_in_words, listed
 from harness.understanding.systems import (
@@ -29,7 +29,7 @@ from harness.understanding.systems import (
     SystemResult,
 )
 
-NAMES = {
+METRIC_NAMES = {
     Metric.ACCURACY: "intent accuracy",
     Metric.EMR: "EMR",
     Metric.F1MH: "F1mh",
@@ -38,7 +38,7 @@ NAMES = {
     Metric.SFA: "SFA",
     Metric.VALUED_SFA: "SFA, values",
 }
-KINDS = {
+KIND_NAMES = {
     SystemKind.TRANSCRIPTS: "reference texts → model",
     SystemKind.CASCADE: "recogniser → model",
     SystemKind.SOUND: "from sound",
@@ -55,8 +55,11 @@ _STAGE_NAMES = {
 
 
 def sections(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = (), ids: int = 5) -> Iterator[Section]:
-    """All tables. notes: names and texts on what was compared. ids: number of ids that are listed with a count of
-    utterances."""
+    """All tables.
+
+    - notes: names and texts on what was compared.
+    - ids: number of ids that are listed with a count of utterances.
+    """
     column = shown(compared.talker_column, MAX_TEXT_CHARS)
     talkers = f"{compared.talkers:,} by {column}"
     if compared.nameless:
@@ -81,13 +84,15 @@ def sections(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = (), i
             basis.append(("no answer", f"{shown(name, MAX_TEXT_CHARS)}: {listed(unanswered, ids)}"))
     if compared.unannotated:
         basis.append(("no gold", f"{compared.unannotated:,} utterances are not annotated"))
-    yield Section("basis", "Basis", (Notes([*basis, *notes], NOTES),))
-    yield Section("systems", "Systems", (_systems(compared.results), Notes([("", _COST)])))
-    yield Section("losses", "Where utterances are lost", (_losses(compared.results), Notes([("", _STAGES_IN_WORDS)])))
-    yield Section("intervals", "95 % intervals", (_intervals(compared.results),))
+    yield Section("basis", "Basis", (Notes([*basis, *notes], NOTE_WIDTH),))
+    yield Section("systems", "Systems", (_systems_table(compared.results), Notes([("", _COST)])))
+    yield Section(
+        "losses", "Where utterances are lost", (_losses_table(compared.results), Notes([("", _STAGES_IN_WORDS)]))
+    )
+    yield Section("intervals", "95 % intervals", (_intervals_table(compared.results),))
     for number, difference in enumerate(compared.differences, 1):
         title = f"{shown(difference.first, MAX_TEXT_CHARS)} minus {shown(difference.second, MAX_TEXT_CHARS)}"
-        yield Section(f"d{number}", title, (_differences(difference),))
+        yield Section(f"d{number}", title, (_differences_table(difference),))
 
 
 _COST = "RTF: seconds of processing per second of sound. CPU: processor seconds per hour of sound."
@@ -97,28 +102,33 @@ _STAGES_IN_WORDS = (
 )
 
 
-def _systems(results: Sequence[SystemResult]) -> Table[SystemResult]:
+def _systems_table(results: Sequence[SystemResult]) -> Table[SystemResult]:
     def metric(metric: Metric) -> Field[SystemResult]:
-        return Field("", NAMES[metric], lambda row: row.metrics[metric].value, lambda row: _share(row.metrics[metric]))
+        return Field(
+            "",
+            METRIC_NAMES[metric],
+            lambda row: row.metrics[metric].value,
+            lambda row: _value_text(row.metrics[metric]),
+        )
 
     return Table(
         [
             Field("", "system", lambda row: row.system.name),
-            Field("", "kind", lambda row: KINDS[row.system.kind], left=True, gives_way=1),
+            Field("", "kind", lambda row: KIND_NAMES[row.system.kind], left=True, gives_way=1),
             Field("", "WER", lambda row: None, lambda row: NOTHING if row.words is None else percent(row.words.wer, 2)),
             *map(metric, METRICS),
-            Field("", "CPU", lambda row: None, lambda row: _of_sound(row, hours=True)),
-            Field("", "RTF", lambda row: None, lambda row: _of_sound(row, hours=False)),
+            Field("", "CPU", lambda row: None, lambda row: _cost_text(row, hours=True)),
+            Field("", "RTF", lambda row: None, lambda row: _cost_text(row, hours=False)),
         ],
         results,
     )
 
 
-def _share(value: MetricValue) -> str:
+def _value_text(value: MetricValue) -> str:
     return percent(value.value, 2)
 
 
-def _of_sound(row: SystemResult, *, hours: bool) -> str:
+def _cost_text(row: SystemResult, *, hours: bool) -> str:
     if row.cost is None:
         return NOTHING
     if hours:
@@ -126,7 +136,7 @@ def _of_sound(row: SystemResult, *, hours: bool) -> str:
     return fixed(row.cost.elapsed_s / row.cost.sound_s, 3)
 
 
-def _losses(results: Sequence[SystemResult]) -> Table[SystemResult]:
+def _losses_table(results: Sequence[SystemResult]) -> Table[SystemResult]:
     def count(row: SystemResult, stage: LostStage | None) -> str:
         if not row.lost or (stage is LostStage.WORDS and row.system.heard is None):
             return NOTHING
@@ -138,13 +148,13 @@ def _losses(results: Sequence[SystemResult]) -> Table[SystemResult]:
     return Table([Field("", "system", lambda row: row.system.name), *map(losses, _STAGES)], results)
 
 
-def _intervals(results: Sequence[SystemResult]) -> Table[tuple[str, str, MetricValue]]:
-    rows = [(NAMES[metric], row.system.name, row.metrics[metric]) for metric in METRICS for row in results]
+def _intervals_table(results: Sequence[SystemResult]) -> Table[tuple[str, str, MetricValue]]:
+    rows = [(METRIC_NAMES[metric], row.system.name, row.metrics[metric]) for metric in METRICS for row in results]
     return Table(
         [
             Field("", "metric", lambda row: row[0]),
             Field("", "system", lambda row: row[1], lambda row: shown(row[1], MAX_TEXT_CHARS), left=True),
-            Field("", "value", lambda row: None, lambda row: _share(row[2])),
+            Field("", "value", lambda row: None, lambda row: _value_text(row[2])),
             Field("", "over utterances", lambda row: None, lambda row: percent_interval(row[2].interval)),
             Field("", "over talkers", lambda row: None, lambda row: percent_interval(row[2].over_talkers)),
         ],
@@ -152,13 +162,13 @@ def _intervals(results: Sequence[SystemResult]) -> Table[tuple[str, str, MetricV
     )
 
 
-def _differences(difference: SystemDifference) -> Table[Metric]:
+def _differences_table(difference: SystemDifference) -> Table[Metric]:
     def interval(metric: Metric) -> Interval | None:
         return difference.metrics[metric].interval
 
     return Table(
         [
-            Field("", "metric", lambda metric: NAMES[metric]),
+            Field("", "metric", lambda metric: METRIC_NAMES[metric]),
             Field(
                 "",
                 "difference",
@@ -176,13 +186,13 @@ def _differences(difference: SystemDifference) -> Table[Metric]:
 
 def lines(compared: ComparedSystems, width: int, *, notes: Sequence[tuple[str, str]] = ()) -> Iterator[str]:
     """The whole report, each table under its title. notes: as for `sections`."""
-    basis, *others = sections(compared, notes)
+    basis, *other_sections = sections(compared, notes)
 
     def titled(section: Section) -> Iterator[str]:
         yield section.title
         yield from section.lines(width, MAX_ROWS)
 
-    yield from join_blocks(basis.lines(width, MAX_ROWS), *map(titled, others))
+    yield from join_blocks(basis.lines(width, MAX_ROWS), *map(titled, other_sections))
 
 
 FORMAT = 1
@@ -248,11 +258,11 @@ def _system_json(row: SystemResult) -> dict[str, Any]:
 
 def page(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = ()) -> str:
     """The comparison of systems as an HTML page. notes: as for `sections`."""
-    basis, *others = sections(compared, notes, ids=30)
+    basis, *other_sections = sections(compared, notes, ids=30)
     return filled_page(
         "harness.understanding.reports",
         "systems.html",
         title="Systems of understanding",
         basis=basis.parts[0],
-        sections=others,
+        sections=other_sections,
     )

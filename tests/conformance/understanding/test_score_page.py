@@ -10,14 +10,14 @@ from playwright.sync_api import Browser, expect
 from harness.understanding.counts import Rule
 from harness.understanding.reports.score_html import page
 from harness.understanding.reports.score_text import SystemReport
-from harness.understanding.scoring import counted, score
+from harness.understanding.scoring import count_system, score
 from tests.unit.understanding.reports.frames import made
 
 
 @pytest.fixture
 def report(tmp_path: Path) -> str:
     scoring = score(*made(5, 150), Rule())
-    (tmp_path / "page.html").write_text(page([SystemReport(counted([scoring]))], [scoring]), encoding="utf-8")
+    (tmp_path / "page.html").write_text(page([SystemReport(count_system([scoring]))], [scoring]), encoding="utf-8")
     return (tmp_path / "page.html").as_uri()
 
 

@@ -8,7 +8,7 @@ from harness.model.choices import MarkScope
 from harness.model.transcript import Normalisation
 from harness.model.understanding import Corpus, Prediction, Utterance
 from harness.transcripts.words import WordRules
-from harness.understanding.cascade import Cascade, HeardCorpus, cascade, joined, understood
+from harness.understanding.cascade import Cascade, HeardCorpus, cascade, join_transcripts, predict_corpus
 from harness.understanding.counts import Rule, ValueRule
 
 INTENTS = {"book": "book", "cancel": "cancel", "hello": "greet"}
@@ -54,12 +54,12 @@ GOLD = Corpus(
 
 
 def scored(pairs: HeardCorpus, rule: Rule = RULE, **options: object) -> Cascade:
-    before = understood(pairs.gold, understand, "model")
-    after = understood(pairs.heard, understand, "model")
+    before = predict_corpus(pairs.gold, understand, "model")
+    after = predict_corpus(pairs.heard, understand, "model")
     return cascade(pairs, before, after, rule, PLAIN, **options)  # type: ignore[arg-type]
 
 
 def small() -> Cascade:
     """Of GOLD: a slot lost, all kept, an intent lost, no transcript, and a wrong one."""
     texts = heard(a="Book niece on Monday.", b="CANCEL!", c="yellow book Brest", e="go a way", z="what")
-    return scored(joined(GOLD, texts))
+    return scored(join_transcripts(GOLD, texts))

@@ -25,8 +25,9 @@ from sklearn.metrics import accuracy_score, jaccard_score, precision_recall_fsco
 from harness.model.transcript import WordCounts
 from harness.model.understanding import Chunking, Slot, Utterance
 from harness.transcripts.alignment import count
-from harness.understanding.counts import Rule, chunks, count_frame
+from harness.understanding.counts import Rule, count_frame
 from harness.understanding.figures import ONE, ZERO, Averages, ZeroDivision, frame_figures
+from harness.understanding.tag_chunks import chunks
 from tests.conformance.scoring import sclite
 from tests.conformance.scoring.sclite import needs_sclite
 from tests.known import known

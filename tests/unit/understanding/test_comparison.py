@@ -10,7 +10,7 @@ import pytest
 from harness.model.understanding import Chunking, Corpus, Prediction, Utterance
 from harness.statistics.intervals import Share
 from harness.statistics.significance import mcnemar
-from harness.understanding.cascade import FrameChange, joined, understood
+from harness.understanding.cascade import FrameChange, join_transcripts, predict_corpus
 from harness.understanding.comparison import SHARES, Metric, basis, columns, compare, differences
 from harness.understanding.counts import FrameCounts, Rule, ValueRule, total
 from harness.understanding.figures import (
@@ -206,14 +206,14 @@ def test_each_utterance_has_a_frame_change() -> None:
 
 def test_utterance_right_only_from_the_transcript_is_reported() -> None:
     gold = Corpus("gold", (said("a", "scrap it", intents=("cancel",)),))
-    scoring = scored(joined(gold, heard(a="cancel it")))
+    scoring = scored(join_transcripts(gold, heard(a="cancel it")))
     assert scoring.utterances[0].change is FrameChange.MENDED
     assert scoring.total.differences[Metric.SFA].difference == 1
 
 
 def test_unpaired_utterances_are_reported_and_not_counted() -> None:
     gold = Corpus("gold", (*GOLD.utterances, Utterance("f", ("no", "idea"))))
-    scoring = scored(joined(gold, heard(a="book nice on monday", f="no idea", z="what")))
+    scoring = scored(join_transcripts(gold, heard(a="book nice on monday", f="no idea", z="what")))
     assert scoring.pairs.without_transcript == ("b", "c", "d", "e")
     assert (scoring.pairs.without_gold, scoring.pairs.unannotated) == (("z",), ("f",))
     assert [utterance.id for utterance in scoring.utterances] == ["a"]
@@ -222,7 +222,7 @@ def test_unpaired_utterances_are_reported_and_not_counted() -> None:
 
 
 def test_no_transcript_can_count_as_silence() -> None:
-    scoring = scored(joined(GOLD, heard(a="book nice on monday"), missing_is_silence=True))
+    scoring = scored(join_transcripts(GOLD, heard(a="book nice on monday"), missing_is_silence=True))
     assert len(scoring.utterances) == 5
     assert scoring.pairs.without_transcript == ("b", "c", "d", "e")
     assert scoring.pairs.missing_is_silence
@@ -231,13 +231,13 @@ def test_no_transcript_can_count_as_silence() -> None:
 
 
 def test_an_empty_transcript_counts_as_a_transcript() -> None:
-    scoring = scored(joined(GOLD, heard(b="")))
+    scoring = scored(join_transcripts(GOLD, heard(b="")))
     assert scoring.utterances[0].change is FrameChange.BROKEN
     assert scoring.utterances[0].words.deletions == 1
 
 
 def test_values_are_words_compared_without_case_and_marks() -> None:
-    pairs = joined(GOLD, heard(a="book NICE, on Sunday!"))
+    pairs = join_transcripts(GOLD, heard(a="book NICE, on Sunday!"))
     sides = scored(pairs).total.reference, scored(pairs).total.transcript
     assert [known(frame_figures(side).valued).cer for side in sides] == [0, 0.5]
     # Without values, another day is a date as well.
@@ -264,7 +264,7 @@ def test_groups_split_the_whole() -> None:
 
 def test_a_column_of_single_utterances_is_no_group_unless_asked_for() -> None:
     utterances = tuple(said(str(n), "book nice", groups=(("file", f"{n}.wav"), ("voice", "v"))) for n in range(70))
-    pairs = joined(Corpus("gold", utterances), Corpus("heard", utterances))
+    pairs = join_transcripts(Corpus("gold", utterances), Corpus("heard", utterances))
     scoring = scored(pairs, draws=20)
     assert [column for column, _ in scoring.groups] == ["voice"]
     assert scoring.too_many == (("file", 70),)
@@ -274,7 +274,7 @@ def test_a_column_of_single_utterances_is_no_group_unless_asked_for() -> None:
 
 
 def test_perfect_recognition_costs_nothing() -> None:
-    scoring = scored(joined(GOLD, GOLD))
+    scoring = scored(join_transcripts(GOLD, GOLD))
     for figure in (Metric.EMR, Metric.SFA, Metric.CER, Metric.F1MH, Metric.ACCURACY):
         assert scoring.total.differences[figure].difference == 0
         assert scoring.total.differences[figure].p == 1
@@ -287,4 +287,4 @@ def test_understander_must_answer_every_text() -> None:
         return understand([("book",)])
 
     with pytest.raises(ValueError, match="1 predictions for 5 texts"):
-        understood(GOLD, lazy, "lazy")
+        predict_corpus(GOLD, lazy, "lazy")

@@ -17,7 +17,6 @@ from harness.understanding.counts import (
     MatchCounts,
     Rule,
     ValueRule,
-    chunks,
     count_frame,
     count_intents,
     total,
@@ -32,11 +31,12 @@ from harness.understanding.figures import (
     ZeroDivision,
     accuracy_interval,
     frame_figures,
-    pooled_spans,
+    pooled_intervals,
     ratio_interval,
-    samples_spans,
+    samples_intervals,
 )
 from harness.understanding.scoring import FrameScoring, score
+from harness.understanding.tag_chunks import chunks
 from tests.known import known
 from tests.unit.understanding.random_frames import Pair, counted, pairs
 from tests.unit.understanding.test_against_others import conlleval_chunks, iob2_chunks
@@ -406,7 +406,7 @@ def test_intervals_of_intents_have_the_figures_of_all_utterances_in_them() -> No
     covered = [0] * len(truth)
     for _ in range(60):
         overlaps = counted([draw.choice(population) for _ in range(100)]).intents.overlaps
-        spans = [accuracy_interval(overlaps, SEED), *samples_spans(overlaps, SEED), *pooled_spans(overlaps)]
+        spans = [accuracy_interval(overlaps, SEED), *samples_intervals(overlaps, SEED), *pooled_intervals(overlaps)]
         for index, (value, span) in enumerate(zip(truth, spans, strict=True)):
             low, high = known(span)
             covered[index] += low <= known(value) <= high

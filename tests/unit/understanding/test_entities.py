@@ -13,7 +13,7 @@ from harness.understanding.counts import FrameCounts, MatchCounts, Rule, count_f
 from harness.understanding.entities import character_distance, word_distance
 from harness.understanding.figures import concept_f1, slu_f1s
 from harness.understanding.reports.score_text import SystemReport
-from harness.understanding.scoring import counted, score
+from harness.understanding.scoring import count_system, score
 from tests.known import known
 
 Slots = list[tuple[str, str]]
@@ -135,7 +135,9 @@ def test_concepts_count_as_often_as_they_occur() -> None:
 
 
 def reported(gold: list[Utterance], predictions: list[Utterance], rule: Rule | None = None) -> SystemReport:
-    return SystemReport(counted([score(Corpus("g", tuple(gold)), Corpus("p", tuple(predictions)), rule or Rule())]))
+    return SystemReport(
+        count_system([score(Corpus("g", tuple(gold)), Corpus("p", tuple(predictions)), rule or Rule())])
+    )
 
 
 def intents(*names: str) -> list[Utterance]:

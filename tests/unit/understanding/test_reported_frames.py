@@ -11,7 +11,15 @@ from harness.model.time import Stamp
 from harness.model.transcript import Normalisation
 from harness.model.trial import EvidenceSource
 from harness.model.understanding import ExpectedFrame, Slot
-from harness.understanding.reported_frames import compared, fits, parts, understood, united, verdict_in_words, written
+from harness.understanding.reported_frames import (
+    compared,
+    merge_slots,
+    parts,
+    slots_match,
+    understood,
+    verdict_in_words,
+    written,
+)
 
 RULE = RecognitionRule()
 
@@ -72,19 +80,19 @@ def test_values_are_compared_after_the_normalisation_of_the_scenario() -> None:
 
 def test_a_concept_that_comes_twice_and_any_value() -> None:
     lyon, paris, some = Slot("city", "Lyon"), Slot("city", "Paris"), Slot("city")
-    assert fits((lyon, paris), (paris, lyon), RULE)
-    assert not fits((lyon, paris), (lyon, lyon), RULE)
-    assert fits((lyon, some), (paris, lyon), RULE)
-    assert fits((some, lyon), (lyon, lyon), RULE)
-    assert not fits((some,), (), RULE)
-    assert not fits((some,), (lyon, paris), RULE)
+    assert slots_match((lyon, paris), (paris, lyon), RULE)
+    assert not slots_match((lyon, paris), (lyon, lyon), RULE)
+    assert slots_match((lyon, some), (paris, lyon), RULE)
+    assert slots_match((some, lyon), (lyon, lyon), RULE)
+    assert not slots_match((some,), (), RULE)
+    assert not slots_match((some,), (lyon, paris), RULE)
 
 
 def test_slots_of_several_events_are_united_with_their_counts() -> None:
     a, b = Slot("a", "1"), Slot("b", "2")
-    assert united([(a, b), (b, a)]) == (a, b)
-    assert united([(a,), (a, a), (b,)]) == (a, a, b)
-    assert united([]) == ()
+    assert merge_slots([(a, b), (b, a)]) == (a, b)
+    assert merge_slots([(a,), (a, a), (b,)]) == (a, a, b)
+    assert merge_slots([]) == ()
 
 
 def slots(*texts: str) -> tuple[Slot, ...]:

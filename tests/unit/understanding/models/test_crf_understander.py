@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from harness.model.errors import InputError
 from harness.model.understanding import Utterance
-from harness.understanding.models.crf_understander import CRF_FILE, NAMES_FILE, SECOND, CrfUnderstander
+from harness.understanding.models.crf_understander import CRF_FILE, NAMES_FILE, SECOND_REGRESSION, CrfUnderstander
 from harness.understanding.models.tfidf_classifier import NAMES_FILE as FIRST_FILE
 from tests.unit.understanding.models.learned_from import silent, tea
 
@@ -72,7 +72,7 @@ def test_a_model_from_before_the_second_pass_is_read(tmp_path: Path) -> None:
     model.fit(train, (), silent)
     words = [utterance.words for utterance in test]
     model.save(tmp_path)
-    assert not (tmp_path / f"{SECOND}.json").exists()
+    assert not (tmp_path / f"{SECOND_REGRESSION}.json").exists()
     for name, keys in ((NAMES_FILE, ()), (FIRST_FILE, ("rule",))):
         config = json.loads((tmp_path / name).read_text(encoding="utf-8"))
         config.pop("passes", None)

@@ -13,7 +13,7 @@ from harness.understanding.comparison import compare
 from harness.understanding.counts import Rule
 from harness.understanding.reports.score_html import FrameLine, ShownFrames, page, selection
 from harness.understanding.reports.score_text import SystemReport
-from harness.understanding.scoring import FrameScoring, counted, score
+from harness.understanding.scoring import FrameScoring, count_system, score
 from tests.unit.understanding.reports.frames import HOSTILE, made
 
 WORDS = tuple("abcdefgh")
@@ -76,7 +76,7 @@ def test_the_worst_are_shown_and_what_is_left_out_is_said() -> None:
     assert excerpt.total == 200
     assert 20 < excerpt.with_errors < 200
     assert all(utterance.kinds != "0" for utterance in excerpt.utterances)
-    text = page([SystemReport(counted([frame_scoring]))], [frame_scoring], most_utterances=20)
+    text = page([SystemReport(count_system([frame_scoring]))], [frame_scoring], most_utterances=20)
     assert "The 20 worst are shown; 180 are left out" in text
     assert text.count("<article") == 20
 
@@ -102,7 +102,7 @@ def test_hostile_text_is_shown_and_never_obeyed() -> None:
         Corpus(HOSTILE, (prediction, replace(prediction, id=HOSTILE + "?"))),
         Rule(),
     )
-    text = page([SystemReport(counted([frame_scoring]))], [frame_scoring])
+    text = page([SystemReport(count_system([frame_scoring]))], [frame_scoring])
     tags = _Tags()
     tags.feed(text)
     assert (tags.scripts, tags.active_attributes) == (1, [])
@@ -117,14 +117,14 @@ def test_several_systems_stand_below_one_gold_and_are_compared() -> None:
         "other.jsonl", tuple(replace(utterance, intents=("greeting",)) for utterance in predicted.utterances)
     )
     scorings = [score(gold, corpus, Rule()) for corpus in (predicted, other)]
-    reports = [SystemReport(counted([frame_scoring])) for frame_scoring in scorings]
+    reports = [SystemReport(count_system([frame_scoring])) for frame_scoring in scorings]
     text = page(reports, scorings, [compare(*scorings)])
     assert "<bdi>1 pred</bdi> − <bdi>2 other</bdi>, on the" in text
     assert re.search(r"<article.*?gold</bdi>.*?1 pred</bdi>.*?2 other</bdi>", text, re.DOTALL)
 
 
 def test_counts_alone_make_a_page_without_utterances() -> None:
-    text = page([SystemReport(counted([score(*made(4, 60), Rule())]))])
+    text = page([SystemReport(count_system([score(*made(4, 60), Rule())]))])
     assert "<article" not in text
     assert "EMR (exact match)" in text
     with pytest.raises(ValueError, match="no system"):

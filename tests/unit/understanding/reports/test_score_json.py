@@ -17,14 +17,14 @@ from harness.understanding.counts import Rule
 from harness.understanding.figures import SEED
 from harness.understanding.reports.score_json import read_score_json, score_json
 from harness.understanding.reports.score_text import SystemReport
-from harness.understanding.scoring import SystemCounts, added, counted, score
+from harness.understanding.scoring import SystemCounts, add_system_counts, count_system, score
 from tests.unit.understanding.reports.frames import INTENTS, made
 
 RULES = tuple(Rule(detail=detail) for detail in Detail)
 
 
 def counts_of(gold: Corpus, predicted: Corpus, rules: tuple[Rule, ...] = RULES) -> SystemCounts:
-    return counted([score(gold, predicted, rule) for rule in rules])
+    return count_system([score(gold, predicted, rule) for rule in rules])
 
 
 def written(counts: SystemCounts) -> str:
@@ -56,7 +56,7 @@ def test_shards_put_together_in_any_order_are_the_whole_byte_for_byte(seed: int,
     shards = [counts_of(*pair) for pair in cut(gold, predicted, parts, seed)]
     whole = written(counts_of(gold, predicted))
     random.Random(seed).shuffle(shards)
-    assert written(added(shards)) == whole
+    assert written(add_system_counts(shards)) == whole
 
 
 def test_a_written_shard_is_read_back(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_shard_whose_predictions_tell_no_slots_is_refused() -> None:
     first, (other_gold, other_predicted) = cut(*made(1, 40, slots=False), 2, 1)
     without_slots = Corpus("p", tuple(replace(utterance, tags=None) for utterance in other_predicted.utterances))
     with pytest.raises(ValueError, match="slots are predicted in the first file, but not in this file"):
-        added([counts_of(*first), counts_of(other_gold, without_slots)])
+        add_system_counts([counts_of(*first), counts_of(other_gold, without_slots)])
 
 
 def test_a_shard_whose_predictions_have_no_values_is_refused() -> None:
@@ -89,9 +89,9 @@ def test_a_shard_whose_predictions_have_no_values_is_refused() -> None:
         counts_of(without_slots, Corpus("p", (Utterance("quiet", intents=("quiet",), slots=()),))),
         counts_of(*first),
     ]
-    assert added(shards).values_given
+    assert add_system_counts(shards).values_given
     with pytest.raises(ValueError, match="in the first file, but not in this file"):
-        added([added(shards), counts_of(other_gold, other_predicted)])
+        add_system_counts([add_system_counts(shards), counts_of(other_gold, other_predicted)])
 
 
 @pytest.mark.parametrize(
