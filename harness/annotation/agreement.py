@@ -446,6 +446,7 @@ def agreement_lines(pairs: Sequence[AnnotatorPair], together: AllAnnotators | No
 
 
 def _pair_parts(pair: AnnotatorPair) -> Iterator[Part]:
+    """The tables and notes on one pair: metrics, labels, concepts, and the most frequent differences."""
     figures, slots = pair.figures, pair.slots
     names = f"{_shown_name(pair.first)} and {_shown_name(pair.second)}"
     yield _title_notes(f"{names}: {counted(figures.shared, 'utterance')} labelled by both", figures.shared)

@@ -393,6 +393,7 @@ class AnnotationDesk:
         self._presence.begin()
 
     def _label_row(self, draft: HandDraft, intents: Intents) -> Labelled | Adjudicated:
+        """A new row with the labels, slots and comment of a draft."""
         if self.adjudicating:
             return Adjudicated(
                 id=self.ids.next(),

@@ -73,15 +73,12 @@ def import_rows(
         if refusal and not intents:
             continue  # The set needs a label, so no labels mean "unknown": a file has no other way to say so.
         if refusal:
-            problems.append(_problem(utterance, intents, refusal, label_set, source))
+            problems.append(_label_problem(utterance, intents, refusal, label_set, source))
             continue
         slots = _slots_of(utterance) if label_set.concepts else None
-        unknown = {slot.concept for slot in slots or ()} - {concept.id for concept in label_set.concepts}
-        if unknown:
-            known_ones = tuple(concept.id for concept in label_set.concepts)
-            remedy = nearest(min(unknown), known_ones, listed="Concepts")
-            problem = f"the label set has no concept {min(unknown)!r}"
-            problems.append(InputError(problem, place=utterance.place or Place(source), remedy=remedy))
+        concept_problem = _concept_problem(utterance, slots or (), label_set, source)
+        if concept_problem is not None:
+            problems.append(concept_problem)
             continue
         labelled.add(utterance.id)
         if before.get(utterance.id) == (intents, slots):
@@ -93,20 +90,26 @@ def import_rows(
             rows.append(row)
     if problems:
         raise InputProblems(_distinct_problems(problems))
-    if not labelled and any(utterance.id in ids for utterance in annotated):
-        raise InputError("no utterance has labels", place=Place(source), remedy="Take the labels from another file")
     if not labelled:
-        first = next((utterance.id for utterance in annotated), "")
-        raise InputError(
-            f"no id of this file occurs in the data: the first is {first!r}",
-            place=Place(source),
-            remedy=f"Use the ids of the data, such as {utterances[0].id!r}",
-        )
+        raise _nothing_labelled(utterances, annotated, source)
     return LabelImport(
         tuple(rows),
         same_count,
         tuple(utterance.id for utterance in annotated if utterance.id not in ids),
         tuple(utterance.id for utterance in utterances if utterance.id not in labelled),
+    )
+
+
+def _nothing_labelled(utterances: Sequence[Utterance], annotated: Sequence[Utterance], source: str) -> InputError:
+    """The error for a file from which no utterance of the project gets labels; arguments as for `import_rows`."""
+    ids = {utterance.id for utterance in utterances}
+    if any(utterance.id in ids for utterance in annotated):
+        return InputError("no utterance has labels", place=Place(source), remedy="Take the labels from another file")
+    first = next((utterance.id for utterance in annotated), "")
+    return InputError(
+        f"no id of this file occurs in the data: the first is {first!r}",
+        place=Place(source),
+        remedy=f"Use the ids of the data, such as {utterances[0].id!r}",
     )
 
 
@@ -134,7 +137,21 @@ def _slots_of(utterance: Utterance) -> Slots | None:
     return tuple(replace(slot, value=None) for slot in slots_of(replace(utterance, tags=tags)))
 
 
-def _problem(utterance: Utterance, intents: Intents, refusal: str, label_set: LabelSet, source: str) -> InputError:
+def _concept_problem(utterance: Utterance, slots: Slots, label_set: LabelSet, source: str) -> InputError | None:
+    """The error for slots with a concept that the label set does not have; None if it has all."""
+    known = tuple(concept.id for concept in label_set.concepts)
+    unknown = {slot.concept for slot in slots} - {*known}
+    if not unknown:
+        return None
+    problem = f"the label set has no concept {min(unknown)!r}"
+    remedy = nearest(min(unknown), known, listed="Concepts")
+    return InputError(problem, place=utterance.place or Place(source), remedy=remedy)
+
+
+def _label_problem(
+    utterance: Utterance, intents: Intents, refusal: str, label_set: LabelSet, source: str
+) -> InputError:
+    """The error for labels that the label set does not have, or forbids. refusal: why it forbids them."""
     unknown = next((label for label in intents if label not in label_set.ids), None)
     place = utterance.place or Place(source)
     if unknown is None:

@@ -297,6 +297,7 @@ class _BenchReader:
         return tuple(notification for notification in notifications if notification)
 
     def _read_notification(self, number: int, entry: Plain) -> Notify | None:
+        """An entry of `notify`, or None when it is wrong. A program with a / in its name is relative to the bench."""
         keys = try_validate(NotifyKeys, entry)
         if keys is None:
             return None
@@ -322,6 +323,7 @@ class _BenchReader:
         return tuple(stand for stand in stands if stand)
 
     def _read_stand(self, name: str, section: Plain) -> Positioner | None:
+        """A stand, or None when it is wrong. Two stands must not move the same thing."""
         key_path = ("stands", name)
         keys = try_validate(StandKeys, section)
         connection = self._actuator_id(name, section, StandKeys, key_path)
@@ -390,6 +392,7 @@ class _BenchReader:
         return name
 
     def _read_device(self, name: str, section: Plain) -> Device | None:
+        """A device with its profile, connection and further sources, or None when it has no usable profile."""
         key_path = ("devices", name)
         connection: Equipment | None = None
         also: dict[str, Plain] = {}

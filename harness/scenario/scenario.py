@@ -250,6 +250,7 @@ class ScenarioReader:
         return tuple(query for query, _, _ in queries)
 
     def _read_query(self, keys: StimulusKeys, key_path: KeyPath) -> Query | None:
+        """A query, whose words are a text or a recording; None if it has neither or both."""
         match keys.text, keys.recording:
             case str() as text, None:
                 if keys.transcript is not None:
@@ -417,6 +418,7 @@ class ScenarioReader:
         return VoiceSpec(keys.engine, keys.name, keys.rate_wpm, keys.pitch, keys.language)
 
     def _noise_spec(self, keys: NoiseKeys, key_path: KeyPath) -> NoiseSpec:
+        """The noise; notes wrong combinations of kind, recording and level."""
         if (keys.recording is None) == (keys.kind is NoiseKind.RECORDING):
             remedy = "Write {kind: recording, recording: file.wav, snr_db: …}, or {kind: pink, snr_db: …}"
             problem = "`kind: recording` requires the key `recording`, and other kinds do not allow it"
@@ -442,6 +444,7 @@ class ScenarioReader:
         )
 
     def _opening_spec(self, keys: OpeningKeys, key_path: KeyPath) -> Opening:
+        """The opening, with the level of the defaults if it states none."""
         opening_words = self._fill(keys.say, (*key_path, "say")) if keys.say is not None else ""
         closing = self._fill(keys.then, (*key_path, "then")) if keys.then is not None else ""
         defaults = self._section("defaults", DefaultsKeys) or DefaultsKeys()

@@ -315,6 +315,7 @@ def effect_check(keys: TrialKeys, key_path: KeyPath, findings: Findings, text_of
 
 
 def _check_effect(effect: EffectKeys, key_path: KeyPath, findings: Findings) -> None:
+    """Notes keys of an effect that exclude or need each other."""
     time_key = next((key for key in ("at", "after_s") if key in effect.model_fields_set), None)
     if effect.at is not None and effect.after_s is not None:
         remedy = 'Remove one of the two: `at: "01:00"` is a time of day, `after_s: 60` a wait'

@@ -135,6 +135,7 @@ def frame_figures(counts: FrameCounts, zero: ZeroDivision = ZERO, labels: Sequen
 
 
 def intent_figures(counts: IntentCounts, zero: ZeroDivision, labels: Sequence[str] | None) -> IntentFigures:
+    """The metrics of intents. labels: as for `frame_figures`."""
     names = [*dict.fromkeys(labels or ()), *sorted(set(counts.labels) - set(labels or ()))]
     matches = [counts.labels.get(name, MatchCounts()) for name in names]
     by_label = tuple((name, matched, averages(matched, zero)) for name, matched in zip(names, matches, strict=True))

@@ -221,6 +221,7 @@ def fingerprint(corpus: Corpus) -> str:
 def _generate_split(
     sources: Sequence[_Source], random: Random, split: str, size: int, sentences: set[tuple[str, ...]]
 ) -> list[Utterance]:
+    """The utterances of a split. Adds their words to `sentences`, the words of all splits so far."""
     utterances: list[Utterance] = []
     weights = tuple(accumulate(source.grammar.weight for source in sources))
     vain_draws = 0
@@ -245,6 +246,7 @@ def _generate_split(
 def _build_utterance(
     intents: tuple[str, ...], runs: Sequence[_Words], id_: str, groups: tuple[tuple[str, str], ...]
 ) -> Utterance:
+    """The utterance of some runs of words, with a tag for each word and a slot for each run of a concept."""
     words: list[str] = []
     tags: list[str] = []
     slots: list[Slot] = []

@@ -171,6 +171,7 @@ def _intent_parts(expected: Sequence[str], names: Sequence[str]) -> Iterator[Fra
 
 
 def _slot_parts(expected: Sequence[Slot] | None, slots: Sequence[Slot], rule: RecognitionRule) -> Iterator[FramePart]:
+    """The parts for slots, the expected ones first. expected: None if the trial ignores slots."""
     if expected is None:
         for slot in slots:
             yield FramePart(PartMark.ASIDE, slot.concept, True, slot.value)

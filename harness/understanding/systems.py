@@ -215,18 +215,13 @@ def compare_systems(
     talkers = _talker_indices(talker_names)
     values = _metric_values(counts, basis(counts, zero, labels), talkers, draws)
     pairs = list(combinations(range(len(systems)), 2))
-    pairwise = [_compare_pair((counts[first], counts[second]), talkers, zero, labels, draws) for first, second in pairs]
-    corrected = {metric: holm([metrics[metric].p for metrics, _ in pairwise]) for metric in METRICS}
-    differences = tuple(
-        SystemDifference(
-            systems[first].name,
-            systems[second].name,
-            metrics,
-            over_talkers,
-            {metric: corrected[metric][number] for metric in METRICS},
-        )
-        for number, ((first, second), (metrics, over_talkers)) in enumerate(zip(pairs, pairwise, strict=True))
-    )
+    compared = [_compare_pair((counts[first], counts[second]), talkers, zero, labels, draws) for first, second in pairs]
+    corrected = {metric: holm([metrics[metric].p for metrics, _ in compared]) for metric in METRICS}
+    differences: list[SystemDifference] = []
+    for (first, second), (metrics, over_talkers) in zip(pairs, compared, strict=True):
+        p_holm = {metric: corrected[metric][len(differences)] for metric in METRICS}
+        names = systems[first].name, systems[second].name
+        differences.append(SystemDifference(*names, metrics, over_talkers, p_holm))
     return ComparedSystems(
         gold=counted_gold,
         rule=rule,
@@ -242,10 +237,10 @@ def compare_systems(
         nameless=talker_names.count(""),
         missing_is_empty=missing_is_empty,
         results=tuple(
-            _system_result(system, counted_gold, scoring, metrics, rule, wording)
-            for system, scoring, metrics in zip(systems, scorings, values, strict=True)
+            _system_result(system, counted_gold, scoring, metric_values, rule, wording)
+            for system, scoring, metric_values in zip(systems, scorings, values, strict=True)
         ),
-        differences=differences,
+        differences=tuple(differences),
     )
 
 
@@ -357,6 +352,7 @@ def _system_result(
     rule: Rule,
     wording: WordRules,
 ) -> SystemResult:
+    """The results of a system. gold: the utterances that count, in the order of `scoring`."""
     heard = None if system.heard is None else _in_gold_order(system.heard, gold)
     frames = scoring.frames
     transcripts = (None,) * len(frames) if heard is None else heard.utterances

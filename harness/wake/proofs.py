@@ -43,6 +43,7 @@ class Proofs:
     moments_s: list[float] = field(default_factory=list)
 
     def add(self, proof: ListeningProved) -> None:
+        """Adds a proof, which may be reported after later ones."""
         at_s = proof.at.at_s
         insort(self.moments_s, at_s)
         del self.moments_s[:-MAX_KEPT]

@@ -360,6 +360,7 @@ def comparisons(figures: WakeFigures, *, every_pair: bool = False) -> tuple[Devi
 
 
 def _compare(figures: WakeFigures, first: DeviceWake, second: DeviceWake) -> DevicePair:
+    """The comparison of two devices on the trials that count for both."""
     first_woke, second_woke = figures.hits(first.device), figures.hits(second.device)
     first_plays = {play.trial.id: play for play in figures.plays(first.device)}
     second_plays = {play.trial.id: play for play in figures.plays(second.device)}

@@ -412,24 +412,10 @@ def assign_events(
         if event not in assignments[play].expected
     ]
     line += [(place_s - origin_s, event, None) for place_s, event in loose]
-    placed: list[tuple[float, HeardWake, Play]] = []
-    strays: list[tuple[float, HeardWake]] = []
-    for at_s, event, owner in sorted(line, key=lambda entry: entry[0]):
-        # In the window of an earlier play, an event belongs to that one, although a later play has begun.
-        home = next((play for window, play in windows if window.start_s <= at_s <= window.end_s), owner)
-        if home is None:
-            strays.append((at_s, event))
-        else:
-            placed.append((at_s, event, home))
+    placed, strays = _find_homes(line, windows)
     other_windows = tuple(_shift_window(window, origin_s) for play in plays for window in play.other_windows)
-    earliest_s = min(
-        [
-            *(window.start_s for window, _ in windows),
-            *(window.start_s for window in other_windows),
-            *(at_s for at_s, _, _ in placed),
-        ],
-        default=math.inf,
-    )
+    starts_s = [window.start_s for window in (*(window for window, _ in windows), *other_windows)]
+    earliest_s = min([*starts_s, *(at_s for at_s, _, _ in placed)], default=math.inf)
     matching = match_events(
         [window for window, _ in windows],
         [at_s for at_s, _, _ in placed],
@@ -459,6 +445,25 @@ def assign_events(
     ]
     _add_strays(assignments, strays, separate)
     return assignments
+
+
+def _find_homes(
+    line: Sequence[tuple[float, HeardWake, Play | None]], windows: Sequence[tuple[Window, Play]]
+) -> tuple[list[tuple[float, HeardWake, Play]], list[tuple[float, HeardWake]]]:
+    """The events in the order of their times, each with the play to which it belongs; and the strays, which have none.
+
+    line: (time, event, the play in which it lies), in any order.
+    """
+    placed: list[tuple[float, HeardWake, Play]] = []
+    strays: list[tuple[float, HeardWake]] = []
+    for at_s, event, owner in sorted(line, key=lambda entry: entry[0]):
+        # In the window of an earlier play, an event belongs to that one, although a later play has begun.
+        home = next((play for window, play in windows if window.start_s <= at_s <= window.end_s), owner)
+        if home is None:
+            strays.append((at_s, event))
+        else:
+            placed.append((at_s, event, home))
+    return placed, strays
 
 
 def _add_strays(

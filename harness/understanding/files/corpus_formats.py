@@ -346,6 +346,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _read_utterance(entry: dict[str, Any], place: Place, strings: dict[str, str]) -> Utterance:
+    """The utterance of one line. _LineError for a mistake. strings: equal words and tags share one object in it."""
     _refuse_unknown_keys(entry, KEYS)
     id_ = _read_text(entry.get("id"), "id")
     if not id_.strip():

@@ -147,6 +147,7 @@ def read_model(folder: Path) -> tuple[str, ModelFacts]:
 
 
 def _read_description(path: Path) -> dict[str, Any]:
+    """The content of model.json. InputError if it is missing, damaged or too long."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)

@@ -287,6 +287,7 @@ class TransformerUnderstander:
         self, torch: Any, network: JointNetwork, train: Sequence[Utterance], encoded: Sequence[EncodedText],
         held_out: Sequence[Utterance], tell: Callable[[str], None],
     ) -> None:  # fmt: skip
+        """Trains the network, and reports each epoch. encoded: the pieces of the training utterances."""
         size, epochs = int(self._settings[BATCH.name]), int(self._settings[EPOCHS.name])
         column = {tag: number for number, tag in enumerate(network.tags)}
         tags = [

@@ -67,6 +67,7 @@ def device_lines(progress: WakeProgress) -> list[str]:
 
 
 def _device_lines(device: DeviceWake) -> Iterator[str]:
+    """The block of one device: false rejects, false accepts and exposure always, other results if there are any."""
     yield f"device {plain_text(device.device, 80)}"
     yield f"  false rejects      {ratio_text(device.false_rejects)}"
     yield f"  false accepts      {rate_text(device.after_review)}, after review"
@@ -297,6 +298,7 @@ class WakeLines:
                 yield plain_text(f"{place} {target.device}: {self._result_text(play)}", 400)
 
     def _result_text(self, play: Play) -> str:
+        """The result of a play that counts; for probes and ambient sound also the sums so far."""
         wake = self.figures.snapshot().device(play.target.device)
         assert wake is not None
         match play.kind:
