@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from harness.cli import group
 from harness.cli.effects import effects_of
-from harness.lab.assistant.device import ODD
+from harness.lab.assistant.device import ODD_ANSWER
 from harness.model.bench import OperatorPresence
 from harness.model.effect import EffectOutcome, EffectSource
 from harness.model.feed import AnswerEffect, Logged
@@ -50,7 +50,7 @@ def test_effect_outcome_overrules_the_spoken_answer(tmp_path: Path) -> None:
     observations = [row.observation for row in log_rows if isinstance(row, Observed)]
     texts = [observation.text for observation in observations if isinstance(observation, ResponseText)]
     assert "Timer set for 10 minutes." in texts
-    assert ODD in texts
+    assert ODD_ANSWER in texts
     assert [
         (observation.name, observation.value) for observation in observations if isinstance(observation, StateTold)
     ] == [("shopping_list", "milk")]
