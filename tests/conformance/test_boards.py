@@ -106,8 +106,8 @@ def heard(sound: Waveform, name: EncodingName) -> Waveform:
     """What is left of a sound after the encoding, as the host decodes it."""
     encoding = adpcm.Encoding[name.name]
     encoded = adpcm.EncodedSound((sound.samples * 32768).round().astype(np.int16), encoding)
-    cuts = range(0, len(encoded), encoded.largest)
-    chunks = (encoded.cut(start, min(start + encoded.largest, len(encoded))) for start in cuts)
+    cuts = range(0, len(encoded), encoded.max_chunk)
+    chunks = (encoded.data(start, min(start + encoded.max_chunk, len(encoded))) for start in cuts)
     samples = np.concatenate([adpcm.decode(encoding, data) for data in chunks])
     return Waveform((samples / 32768).astype(np.float32), sound.rate_hz)
 

@@ -44,7 +44,7 @@ def test_a_cortex_m4_on_a_port_and_one_on_a_broker(short: Path) -> None:
             session.back("wired", mended_s)
             session.playing("soak.r1.s0001", "radio", within_s=LONG_S)
             session.interrupted(strike(radio.reset))
-            at_s = session.watcher.told[-1][0]
+            at_s = session.watcher.arrivals[-1][0]
             session.playing("soak.r1.s0001", "radio", at_s, LONG_S)
             session.interrupted(strike(radio.freeze), 30)
             mended_s = strike(radio.thaw)

@@ -143,7 +143,7 @@ class ScriptedTwin(Board):
         if phrases is not None:
             for delay_s in next(self._script, Reaction(())).delays_s:
                 due_s = starts_s + phrases.wake_s[0][1] + delay_s
-                self.room.world.call_at(due_s, lambda: self._wakes_at(self._boot, "phrase", play_id))
+                self.room.world.call_at(due_s, lambda: self._wake_if_up(self._boot, "phrase", play_id))
 
 
 class ScriptedNight(SimulatedNight):

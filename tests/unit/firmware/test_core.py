@@ -65,8 +65,8 @@ def test_the_board_decodes_what_the_host_encodes(encoding: adpcm.Encoding, unpac
     samples = np.concatenate([loud, quiet]).astype(np.int16)
     sound = adpcm.EncodedSound(samples, encoding)
     heard = []
-    for start in range(0, samples.size, sound.largest):
-        data = sound.cut(start, min(start + sound.largest, samples.size))
+    for start in range(0, samples.size, sound.max_chunk):
+        data = sound.data(start, min(start + sound.max_chunk, samples.size))
         result = subprocess.run([unpack, str(int(encoding))], input=data, capture_output=True, check=True)
         heard.append(np.frombuffer(result.stdout, "<i2"))
         assert np.array_equal(heard[-1], adpcm.decode(encoding, data))

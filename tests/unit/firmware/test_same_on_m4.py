@@ -95,8 +95,8 @@ def test_the_m4_decodes_and_spots_minutes_of_sound_like_the_host(
     encodings = list(adpcm.Encoding)
     sound = adpcm.EncodedSound(np.concatenate(pieces[encodings.index(encoding) :: len(encodings)]), encoding)
     frames, decoded = bytearray(), []
-    for start in range(0, len(sound), sound.largest):
-        data = sound.cut(start, min(start + sound.largest, len(sound)))
+    for start in range(0, len(sound), sound.max_chunk):
+        data = sound.data(start, min(start + sound.max_chunk, len(sound)))
         frames += bytes([int(encoding)]) + len(data).to_bytes(4, "little") + data
         decoded.append(adpcm.decode(encoding, data))
     path = tmp_path / "sound"
