@@ -84,7 +84,7 @@ def _replaced_invitations(invitations: Invitations, names: Collection[str], role
     """The valid invitations that new ones replace. InputError if one of them has another role."""
     keys = {name_key(name) for name in names}
     replaced = [
-        earlier for earlier in invitations.everyone if name_key(earlier.rater) in keys and earlier.holds(time.time())
+        earlier for earlier in invitations.everyone if name_key(earlier.rater) in keys and earlier.is_valid(time.time())
     ]
     for earlier in replaced:
         earlier_role = _role(earlier.adjudicator, earlier.coordinator)
@@ -121,7 +121,7 @@ def _role(adjudicator: bool, coordinator: bool) -> str:
 
 def _invitation_line(invitation: Invitation, now_s: float) -> str:
     expiry = datetime.fromtimestamp(invitation.expires_s).astimezone().strftime("%Y-%m-%d %H:%M")
-    state = f"until {expiry}" if invitation.holds(now_s) else f"expired {expiry}"
+    state = f"until {expiry}" if invitation.is_valid(now_s) else f"expired {expiry}"
     if invitation.revoked:
         state = "revoked"
     role = _role(invitation.adjudicator, invitation.coordinator)

@@ -26,56 +26,64 @@ from harness.model.annotation import (
 )
 from harness.web.base_site import SiteWords, Templates
 from harness.web.invitations import HERE, Invitations, SiteReach
-from harness.web.seats import BaseSeat, PostResult, SeatedSite, SubmittedForm, content_mark, search_words
+from harness.web.seats import Admission, BaseSeat, PostResult, SeatedSite, SubmittedForm, clean_search, hash_content
 
 
 @dataclass(slots=True)
 class UtteranceSearch:
-    """An annotator's search among their utterances. words: the words to find; "" before the first search.
+    """An annotator's search among their utterances.
 
-    opened: id of the utterance that was opened last. again: the sitting at it, until its labels are saved or left
-    unchanged; None without one.
+    - words: the words to find; "" before the first search.
+    - opened: id of the utterance that was opened last; "" if none was.
+    - relabelling: the desk for the opened utterance, until its labels are saved or left unchanged; None without one.
     """
 
     words: str = ""
     opened: str = ""
-    again: AnnotationDesk | None = None
+    relabelling: AnnotationDesk | None = None
 
     @property
-    def is_open(self) -> bool:
+    def shows_utterance(self) -> bool:
         """Whether a found utterance is shown, not the list."""
-        return self.again is not None and self.again.view.phase is not AnnotationPhase.FINISHED
+        return self.relabelling is not None and self.relabelling.view.phase is not AnnotationPhase.FINISHED
 
 
 @dataclass(slots=True)
 class AnnotationSeat(BaseSeat):
-    """An annotator's seat. own: their sitting at open utterances, which waits during a search. finding: the search;
-    None if none is open."""
+    """An annotator's seat.
+
+    - own_desk: their desk for open utterances, which waits during a search.
+    - search: the open search; None without one.
+    """
 
     room: AnnotationRoom
-    own: AnnotationDesk
-    finding: UtteranceSearch | None = None
+    own_desk: AnnotationDesk
+    search: UtteranceSearch | None = None
 
     @property
     def desk(self) -> AnnotationDesk:
         """The desk on which the keys of the page act."""
-        return self.own if self.finding is None or self.finding.again is None else self.finding.again
+        if self.search is None or self.search.relabelling is None:
+            return self.own_desk
+        return self.search.relabelling
 
     @property
-    def is_listing(self) -> bool:
+    def shows_list(self) -> bool:
         """Whether the list of found utterances is shown."""
-        return self.finding is not None and not self.finding.is_open
+        return self.search is not None and not self.search.shows_utterance
 
     @property
-    def sight(self) -> str:
+    def item_key(self) -> str:
         """Identifies the utterances of a group's page, the one to label, or the search."""
         view = self.desk.view
-        if self.finding is not None and self.is_listing:
-            parts = ["found", self.finding.words]
+        if self.search is not None and self.shows_list:
+            parts = ["found", self.search.words]
         else:
             parts = [view.phase.value, *(line.utterance for line in view.page)]
-            parts += [view.item.utterance, str(view.item.saved)] if view.item is not None else []
-            parts += ["again"] if self.finding is not None else []
+            if view.item is not None:
+                parts += [view.item.utterance, str(view.item.saved)]
+            if self.search is not None:
+                parts.append("again")
         return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
 
     @property
@@ -84,50 +92,58 @@ class AnnotationSeat(BaseSeat):
         return "" if item is None else item.comment
 
     @property
-    def waits(self) -> bool:
-        return self.finding is None and self.own.view.phase is AnnotationPhase.FINISHED
+    def is_waiting(self) -> bool:
+        return self.search is None and self.own_desk.view.phase is AnnotationPhase.FINISHED
 
-    def present(self) -> None:
+    def note_presence(self) -> None:
         self.desk.present()
 
-    def is_saved(self, request: str) -> bool:
-        return self.own.is_saved(request) or self.desk.is_saved(request)
+    def is_saved(self, post_id: str) -> bool:
+        return self.own_desk.is_saved(post_id) or self.desk.is_saved(post_id)
 
     def refresh(self) -> None:
         """Adds labels that were given elsewhere."""
-        for desk in {id(desk): desk for desk in (self.own, self.desk)}.values():
-            desk.refresh(self.room.rows)
+        self.own_desk.refresh(self.room.rows)
+        if self.desk is not self.own_desk:
+            self.desk.refresh(self.room.rows)
 
     # Find and relabel
 
     def found_utterances(self) -> tuple[FoundUtterance, ...]:
         """The utterances with these words that the annotator may label again."""
-        if self.finding is None or not self.finding.words:
+        if self.search is None or not self.search.words:
             return ()
-        room, annotator = self.room, self.own.annotator
-        words, settles = self.finding.words, self.own.adjudicating
-        return find(room.utterances, words, room.ledger, room.assignment, annotator, adjudicating=settles)
+        room, desk = self.room, self.own_desk
+        return find(
+            room.utterances,
+            self.search.words,
+            room.ledger,
+            room.assignment,
+            desk.annotator,
+            adjudicating=desk.adjudicating,
+        )
 
     def open(self, utterance: str) -> bool:
-        """Opens an utterance with its labels; False if it must not be labelled again."""
-        room, annotator, settles = self.room, self.own.annotator, self.own.adjudicating
-        if self.finding is None or all(candidate.id != utterance for candidate in room.utterances):
+        """Opens an utterance with its labels. Returns False if it must not be labelled again."""
+        room, annotator, adjudicating = self.room, self.own_desk.annotator, self.own_desk.adjudicating
+        if self.search is None or all(candidate.id != utterance for candidate in room.utterances):
             return False
-        if not may_label_again(room.ledger, room.assignment, annotator, utterance, adjudicating=settles):
+        if not may_label_again(room.ledger, room.assignment, annotator, utterance, adjudicating=adjudicating):
             return False
-        sitting = room.adjudication if settles else room.desk
-        self.finding.opened, self.finding.again = utterance, sitting(annotator, (utterance,))
+        make_desk = room.adjudication if adjudicating else room.desk
+        self.search.opened = utterance
+        self.search.relabelling = make_desk(annotator, (utterance,))
         return True
 
     def back(self) -> bool:
-        """Goes back from an utterance to the list, or from the list to the open work; False if that is already
+        """Goes back from an utterance to the list, or from the list to the open work. Returns False if that is already
         shown."""
-        if self.finding is None:
+        if self.search is None:
             return False
-        if self.finding.is_open:
-            self.finding.again = None
+        if self.search.shows_utterance:
+            self.search.relabelling = None
         else:
-            self.finding = None
+            self.search = None
             self.refresh()
         return True
 
@@ -150,7 +166,7 @@ WORDS = SiteWords(
 )
 
 
-def pages(labels: LabelSet, project: AnnotationProject) -> Templates:
+def annotator_templates(labels: LabelSet, project: AnnotationProject) -> Templates:
     """The templates of the annotators' pages."""
     keys = label_keys(labels)
     exclusive = [label.id for label in labels.labels if label.alone]
@@ -171,44 +187,47 @@ def pages(labels: LabelSet, project: AnnotationProject) -> Templates:
     )
 
 
-def annotation_page(seat: AnnotationSeat, labels: LabelSet) -> Mapping[str, Any]:
+def desk_values(seat: AnnotationSeat, labels: LabelSet) -> Mapping[str, Any]:
     """The values for the page of a seat."""
     view = seat.desk.view
     item = view.item
     return {
-        "page": seat.name_page(),
+        "page": seat.add_page(),
         "view": view,
         "item": item,
         "reviewing": view.phase is AnnotationPhase.REVIEWING,
         "labelling": view.phase is AnnotationPhase.LABELLING,
-        "again": seat.finding is not None,
+        "again": seat.search is not None,
         "finished": view.phase is AnnotationPhase.FINISHED,
         "guide_of": [(intent, labels.label(intent)) for intent in (view.group.intents if view.group else ())],
         "done_share": view.count.done / view.count.total if view.count.total else None,
     }
 
 
-def finding_page(seat: AnnotationSeat) -> Mapping[str, Any]:
+def search_values(seat: AnnotationSeat) -> Mapping[str, Any]:
     """The values for the search page."""
-    hits, finding = seat.found_utterances(), seat.finding
-    view = finding.again.view if finding is not None and finding.again is not None else None
+    hits = seat.found_utterances()
+    search = seat.search or UtteranceSearch()
+    view = search.relabelling.view if search.relabelling is not None else None
     return {
-        "words": finding.words if finding is not None else "",
+        "words": search.words,
         "found": hits[:MAX_FOUND],
-        "opened": finding.opened if finding is not None else "",
+        "opened": search.opened,
         "many": len(hits),
         "said": view.said if view is not None else "",
         "can_undo": view is not None and view.can_undo,
-        "adjudicating": seat.own.adjudicating,
+        "adjudicating": seat.own_desk.adjudicating,
     }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationPost(SubmittedForm):
-    """A form of the annotators' pages. struck: numbers of the struck lines. labels: ids of the chosen labels. words:
-    the words to find.
+    """A form of the annotators' pages.
 
-    span: first word of a slot (from 0), and the word after its last; (0, 0) for none.
+    - struck: numbers of the struck lines.
+    - labels: ids of the chosen labels.
+    - words: the words to find.
+    - span: first word of a slot (from 0), and the word after its last; (0, 0) for none.
     """
 
     struck: frozenset[int]
@@ -217,14 +236,18 @@ class AnnotationPost(SubmittedForm):
     span: tuple[int, int]
 
 
-def _span(first: str, last: str) -> tuple[int, int]:
-    """The span of words that two numbers name, counted from 1. The last number may be "", for a single word."""
+def _parse_span(first: str, last: str) -> tuple[int, int]:
+    """The span of words that two numbers name, counted from 1. The last number may be "", for a single word.
+
+    Returns (0, 0) for numbers that are not valid.
+    """
     if not re.fullmatch(r"[0-9]{1,6}", first) or not re.fullmatch(r"[0-9]{0,6}", last):
         return 0, 0
     return int(first) - 1, int(last or first)
 
 
 def _fill_draft(seat: AnnotationSeat, post: AnnotationPost) -> None:
+    """Changes the draft of the desk to that of the form. Raises InputError for a comment that is not valid."""
     desk = seat.desk
     view = desk.view
     for line in view.page:
@@ -235,29 +258,31 @@ def _fill_draft(seat: AnnotationSeat, post: AnnotationPost) -> None:
     for id_ in desk.label_set.ids:
         if (id_ in view.item.chosen) != (id_ in post.labels):
             desk.toggle(id_)
-    seat.take_comment(post, desk.comment)
+    seat.save_comment(post, desk.comment)
 
 
-def _finds(seat: AnnotationSeat, post: AnnotationPost) -> bool | None:
-    """Searches, opens an utterance, or goes back. Returns the same as `_writes`."""
-    do, _, utterance = post.do.partition(".")
-    match do:
+def _press_search_button(seat: AnnotationSeat, post: AnnotationPost) -> bool | None:
+    """Searches, opens an utterance, or goes back. Returns the same as `_press_desk_button`."""
+    action, _, utterance = post.button.partition(".")
+    match action:
         case "find":
-            seat.finding = UtteranceSearch(post.words)
+            seat.search = UtteranceSearch(post.words)
             return True
         case "again":
             return seat.open(utterance) or None
-        case "undo" if seat.finding is not None and seat.finding.again is not None:
-            return seat.finding.again.undo()
+        case "undo" if seat.search is not None and seat.search.relabelling is not None:
+            return seat.search.relabelling.undo()
         case "back":
             return seat.back()
     return None
 
 
-def _writes(desk: AnnotationDesk, post: AnnotationPost) -> bool | None:
-    """Carries out a button of the desk. Returns whether that had an effect; None for an unknown button. LogError,
-    LogFull."""
-    action, _, detail = post.do.partition(".")
+def _press_desk_button(desk: AnnotationDesk, post: AnnotationPost) -> bool | None:
+    """Carries out a button of the desk. Returns whether that had an effect; None for an unknown button.
+
+    Raises LogError or LogFull if saving fails.
+    """
+    action, _, detail = post.button.partition(".")
     match action:
         case "mark" if detail:
             return desk.mark(detail, *post.span)
@@ -267,14 +292,15 @@ def _writes(desk: AnnotationDesk, post: AnnotationPost) -> bool | None:
             return desk.go_to(AnnotationPhase(detail))
     methods = {"accept": desk.accept_page, "save": desk.save, "skip": desk.skip, "undo": desk.undo,
             "take": desk.take_proposed_slots}  # fmt: skip
-    return methods[post.do]() if post.do in methods else None
+    return methods[post.button]() if post.button in methods else None
 
 
-OTHER_FIELDS = 20  # Chosen: more fields than a form has, apart from those of its lines or labels.
+MAX_OTHER_FIELDS = 20
+"""More fields than a form has, apart from those of its lines or labels."""
 
 
 class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
-    """Answers requests; parameters as in `BaseSite`."""
+    """The site. Parameters are as in `BaseSite`."""
 
     PLACE = "/annotate"
     INSTRUCTIONS, GUIDE = "annotation_instructions.html", "annotation_guide.html"
@@ -285,50 +311,56 @@ class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
 
     def __init__(self, room: AnnotationRoom, invitations: Invitations, *, reached: SiteReach = HERE) -> None:
         self._room = room
-        templates = pages(room.label_set, room.project)
-        most_fields = OTHER_FIELDS + max(MAX_ON_A_PAGE, len(room.label_set.labels))
-        super().__init__(room, invitations, templates, reached=reached, most_fields=most_fields)
+        templates = annotator_templates(room.label_set, room.project)
+        max_fields = MAX_OTHER_FIELDS + max(MAX_ON_A_PAGE, len(room.label_set.labels))
+        super().__init__(room, invitations, templates, reached=reached, max_fields=max_fields)
 
-    def _new_seat(self, name: str, reading: int, *, adjudicating: bool) -> AnnotationSeat:
+    def _new_seat(self, name: str, known_reading: int, *, adjudicating: bool) -> AnnotationSeat:
         desk = self._room.adjudication(name) if adjudicating else self._room.desk(name)
-        return AnnotationSeat(self._room, desk, read=reading)
+        return AnnotationSeat(self._room, desk, known_reading=known_reading)
 
-    def _take_in(self, seat: AnnotationSeat) -> None:
+    def _update_desk(self, seat: AnnotationSeat) -> None:
         seat.refresh()
 
     def _seat_page(self, seat: AnnotationSeat) -> tuple[str, Mapping[str, object]]:
-        if seat.is_listing:
-            return "annotation_found.html", finding_page(seat)
-        return "annotation_desk.html", annotation_page(seat, self._room.label_set)
+        if seat.shows_list:
+            return "annotation_found.html", search_values(seat)
+        return "annotation_desk.html", desk_values(seat, self._room.label_set)
 
-    def _read(self, fields: Mapping[str, str], form: FormData) -> AnnotationPost:
-        struck, labels = (sorted(str(text) for text in form.getlist(name)) for name in ("struck", "label"))
+    def _parse_form(self, fields: Mapping[str, str], form: FormData) -> AnnotationPost:
+        struck = sorted(str(number) for number in form.getlist("struck"))
+        labels = sorted(str(label) for label in form.getlist("label"))
         return AnnotationPost(
-            do=fields.get("do", ""),
+            button=fields.get("do", ""),
             turn=fields.get("turn", ""),
-            sight=fields.get("sight", ""),
+            item_key=fields.get("sight", ""),
             page=fields.get("page", ""),
             struck=frozenset(int(number) for number in struck if re.fullmatch(r"[0-9]{1,3}", number)),
             labels=frozenset(labels),
             comment=fields.get("comment"),
-            draft="has_draft" in fields,
-            words=search_words(fields.get("words", "")),
-            mark=content_mark({**fields, "struck": ",".join(struck), "label": "\0".join(labels)}),
-            span=_span(fields.get("from", ""), fields.get("to", "")),
+            has_draft="has_draft" in fields,
+            words=clean_search(fields.get("words", "")),
+            content_hash=hash_content({**fields, "struck": ",".join(struck), "label": "\0".join(labels)}),
+            span=_parse_span(fields.get("from", ""), fields.get("to", "")),
         )
 
     def _apply(self, seat: AnnotationSeat, post: AnnotationPost) -> PostResult:
-        result = seat.standing(post, outlasts=post.do != "undo")
-        if result is not PostResult.DONE:
-            return result
-        if post.draft and not seat.is_listing:
+        match seat.admission(post, outlasts_restart=post.button != "undo"):
+            case Admission.REPEATED:
+                return PostResult.REPEATED
+            case Admission.STALE:
+                return PostResult.STALE
+        if post.has_draft and not seat.shows_list:
             _fill_draft(seat, post)
-        if post.do.startswith("draft"):
+        if post.button.startswith("draft"):
             return PostResult.DONE
-        seat.desk.ids.begin(post.request)
-        outcome = _finds(seat, post) if seat.is_listing or post.do in ("find", "back") else _writes(seat.desk, post)
-        if outcome is None:
+        seat.desk.ids.begin(post.post_id)
+        if seat.shows_list or post.button in ("find", "back"):
+            had_effect = _press_search_button(seat, post)
+        else:
+            had_effect = _press_desk_button(seat.desk, post)
+        if had_effect is None:
             return PostResult.UNKNOWN
-        if outcome:
-            seat.next_turn(post.request)
+        if had_effect:
+            seat.begin_turn(post.post_id)
         return PostResult.DONE

@@ -32,7 +32,7 @@ from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING, counted, fixed
 from harness.web.invitations import Invitation, Invitations, SiteReach
 
-SHARED = ("base.html", "press.html", "login.html", "notice.html")
+SHARED_TEMPLATES = ("base.html", "press.html", "login.html", "notice.html")
 _KEY_NAMES = {"space": "Space", "enter": "Enter", "tab": "Tab", "backspace": "⌫", "left": "←", "right": "→"}
 _KEY_NAMES |= {"up": "↑", "down": "↓", "escape": "Esc"}
 
@@ -41,8 +41,11 @@ _KEY_NAMES |= {"up": "↑", "down": "↓", "escape": "Esc"}
 class SiteWords:
     """A site's texts for the shared pages.
 
-    name: name of the site, in titles. welcome: heading of the login page. kept: what the site stores about a visitor.
-    go_on: text of the link back to the work. rest: text after logging out.
+    - name: name of the site, in titles.
+    - welcome: heading of the login page.
+    - kept: what the site stores about a visitor.
+    - go_on: text of the link back to the work.
+    - rest: text of the page for a break.
     """
 
     name: str
@@ -59,7 +62,9 @@ class Templates:
         folder = resources.files("harness.web") / "templates"
         self.words = words
         self._environment = Environment(
-            loader=DictLoader({name: (folder / name).read_text(encoding="utf-8") for name in (*SHARED, *names)}),
+            loader=DictLoader(
+                {name: (folder / name).read_text(encoding="utf-8") for name in (*SHARED_TEMPLATES, *names)}
+            ),
             autoescape=select_autoescape(),
             undefined=StrictUndefined,
             trim_blocks=True,
@@ -69,12 +74,12 @@ class Templates:
         self._environment.filters["page_text"] = lambda text: plain_text(text, MAX_TEXT_CHARS, kept=ON_A_PAGE)
         # Browsers ignore a line end directly after the tag.
         self._environment.filters["in_textarea"] = lambda text: f"\n{text}" if text.startswith("\n") else text
-        self._environment.filters["minutes"] = _minutes
+        self._environment.filters["minutes"] = _minutes_text
         self._environment.filters["words"] = lambda text: str(text).replace("_", " ")
         shared = {"site": words, "key_name": key_name, "longest_comment": MAX_TEXT_CHARS, "numbers": numbers}
         self._environment.globals.update({**shared, **values})
 
-    def page(self, template: str, **values: object) -> str:
+    def render(self, template: str, **values: object) -> str:
         return self._environment.get_template(template).render(**values)
 
 
@@ -83,7 +88,7 @@ def key_name(key: str) -> str:
     return _KEY_NAMES.get(key, key.upper() if key.startswith("f") and len(key) > 1 else key)
 
 
-def _minutes(seconds: float | None) -> str:
+def _minutes_text(seconds: float | None) -> str:
     if seconds is None:
         return NOTHING
     minutes = round(seconds / 60)
@@ -114,8 +119,8 @@ HEADERS = {
 class RequestFilter:
     """Refuses requests that a rater's browser never sends, and adds the protective headers to all responses.
 
-    names: host names of the site. Numeric addresses are always accepted: they cannot be used for DNS rebinding. secure:
-    whether the site is reached only over TLS.
+    - names: host names of the site. Numeric addresses are always accepted: they cannot be used for DNS rebinding.
+    - secure: whether the site is reached only over TLS.
     """
 
     def __init__(self, app: ASGIApp, names: Collection[str], *, secure: bool) -> None:
@@ -128,7 +133,7 @@ class RequestFilter:
             await self._app(scope, receive, send)
             return
 
-        async def guarded(message: Message) -> None:
+        async def send_protected(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
@@ -140,15 +145,16 @@ class RequestFilter:
 
         refusal = self._refusal(scope)
         if refusal is None and scope["method"] == "POST":
-            body = await _body(receive)
+            body = await _read_body(receive)
             if body is None:
                 refusal = PlainTextResponse(TOO_LONG, 413)
             else:
                 receive = _replay_body(body, receive)
         respond = refusal or self._app
-        await respond(scope, receive, guarded)
+        await respond(scope, receive, send_protected)
 
     def _refusal(self, scope: Scope) -> PlainTextResponse | None:
+        """The response to a request that is refused because of its headers or method; None if it is not."""
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._is_ours(hosts[0]):
@@ -192,7 +198,7 @@ def host_name(host: str) -> str:
     return name if port.isdecimal() or not port else ""
 
 
-async def _body(receive: Receive) -> bytes | None:
+async def _read_body(receive: Receive) -> bytes | None:
     """The whole body of a request; None if it is too long, whatever its declared length."""
     parts: list[bytes] = []
     length = 0
@@ -209,33 +215,39 @@ async def _body(receive: Receive) -> bytes | None:
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    is_sent = False
+    """A `receive` that first gives a body that was already read, then what `receive` gives."""
+    is_replayed = False
 
-    async def first() -> Message:
-        nonlocal is_sent
-        if is_sent:
+    async def replay() -> Message:
+        nonlocal is_replayed
+        if is_replayed:
             return await receive()
-        is_sent = True
+        is_replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return first
+    return replay
 
 
 COOKIE = "sitting"
 """Prefix of the cookies' names."""
-LIFE_S = 14 * 3600
+LOGIN_LIFE_S = 14 * 3600
 """A login ends after this time without a page."""
-RENEW_S = 1800  # A page renews an older cookie. Chosen: LIFE_S then counts from about the last page.
-TRIES, TRIES_IN_S = 10, 300.0
-"""TRIES wrong tokens are allowed from one address within TRIES_IN_S."""
-MAX_REMEMBERED = 10_000
+RENEWAL_AGE_S = 1800
+"""A page renews a cookie that is older. This is short, so that LOGIN_LIFE_S counts from about the last page."""
+MAX_TRIES, TRIES_WINDOW_S = 10, 300.0
+"""MAX_TRIES wrong tokens are allowed from one address within TRIES_WINDOW_S."""
+MAX_REMEMBERED_TRIES = 10_000
 """Number of wrong tokens, of all addresses together, that are remembered."""
 
 
 @frozen
 class Visit:
-    """A browser with the cookie of the site. id: a random text. invitation: None before the login. age_s: age of the
-    cookie."""
+    """A browser with the cookie of the site.
+
+    - id: a random text.
+    - invitation: that of the visitor; None before the login.
+    - age_s: age of the cookie.
+    """
 
     id: str
     invitation: Invitation | None = None
@@ -267,7 +279,7 @@ class Logins:
         if not cookie or len(cookie) > 500:
             return None
         try:
-            payload, created = self._serializer().loads(cookie, max_age=LIFE_S, return_timestamp=True)
+            payload, created = self._serializer().loads(cookie, max_age=LOGIN_LIFE_S, return_timestamp=True)
         except BadData:
             return None
         visit_id, digest = payload
@@ -278,7 +290,7 @@ class Logins:
             return None
         return Visit(visit_id, invitation, max(0.0, time.time() - created.timestamp()))
 
-    def stranger(self) -> Visit:
+    def new_visit(self) -> Visit:
         """A new visit before login."""
         return Visit(secrets.token_urlsafe(16))
 
@@ -287,7 +299,7 @@ class Logins:
         invitation = self._invitations.by_token(token)
         return None if invitation is None else Visit(secrets.token_urlsafe(16), invitation)
 
-    def leave(self, visit: Visit) -> None:
+    def log_out(self, visit: Visit) -> None:
         """Ends a visit. Its cookie is invalid from now on, even a copy (until the site restarts)."""
         self._ended_visits.add(visit.id)
 
@@ -297,7 +309,7 @@ class Logins:
         return str(self._serializer().dumps([visit.id, digest]))
 
     def form_word(self, visit: Visit) -> str:
-        """A secret in every form of this visit, which pages of another origin cannot know."""
+        """A secret in every form of this visit, which pages of another origin cannot know (a CSRF token)."""
         key = self._invitations.site_key
         return hmac.new(key, f"form:{visit.id}".encode(), hashlib.sha256).hexdigest()
 
@@ -305,6 +317,7 @@ class Logins:
         return hmac.compare_digest(self.form_word(visit).encode(), word.encode("utf-8", "replace"))
 
     def _serializer(self) -> URLSafeTimedSerializer:
+        # Made for each use, since the key changes if the file of invitations is replaced.
         return URLSafeTimedSerializer(
             self._invitations.site_key, salt="visit", signer_kwargs={"digest_method": hashlib.sha256}
         )
@@ -321,28 +334,29 @@ class RateLimiter:
     def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
         self._now_s = now_s
         self._lock = threading.Lock()
-        self._tries: deque[tuple[float, str]] = deque(maxlen=MAX_REMEMBERED)
+        self._tries: deque[tuple[float, str]] = deque(maxlen=MAX_REMEMBERED_TRIES)
+        """Time and address of each wrong token, oldest first."""
 
     def wait_s(self, address: str) -> float:
         """Seconds for which that address is refused; 0 if it is not."""
         with self._lock:
-            self._forget()
+            self._forget_old()
             own_tries = [at_s for at_s, caller in self._tries if caller == address]
-            if len(own_tries) >= TRIES:
-                return max(1.0, own_tries[-TRIES] + TRIES_IN_S - self._now_s())
+            if len(own_tries) >= MAX_TRIES:
+                return max(1.0, own_tries[-MAX_TRIES] + TRIES_WINDOW_S - self._now_s())
             return 0.0
 
-    def failed(self, address: str) -> None:
+    def record_failure(self, address: str) -> None:
         with self._lock:
-            self._forget()
+            self._forget_old()
             self._tries.append((self._now_s(), address))
 
-    def _forget(self) -> None:
-        while self._tries and self._tries[0][0] + TRIES_IN_S <= self._now_s():
+    def _forget_old(self) -> None:
+        while self._tries and self._tries[0][0] + TRIES_WINDOW_S <= self._now_s():
             self._tries.popleft()
 
 
-STATIC = {
+STATIC_FILES = {
     "site.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
     "site.js": "text/javascript; charset=utf-8",
@@ -363,7 +377,7 @@ class BaseSite(ABC):
     """Login, shared pages and files of a site; `app` is the ASGI application.
 
     A site adds its routes, among them `FIRST`, and returns from `_place` the path where a visitor works.
-    most_fields: most fields of a form.
+    max_fields: most fields of a form.
     """
 
     FIRST: ClassVar[str] = "/instructions"
@@ -375,7 +389,7 @@ class BaseSite(ABC):
         templates: Templates,
         routes: Sequence[Route],
         reached: SiteReach,
-        most_fields: int = 40,
+        max_fields: int = 40,
     ) -> None:
         self.invitations = invitations
         self._logins = Logins(invitations)
@@ -383,16 +397,16 @@ class BaseSite(ABC):
         self._templates = templates
         self._port = reached.port
         self._secure = reached.secure
-        self._max_fields = most_fields
+        self._max_fields = max_fields
         folder = resources.files("harness.web") / "static"
-        self._static = {name: (folder / name).read_bytes() for name in STATIC}
+        self._static = {name: (folder / name).read_bytes() for name in STATIC_FILES}
         shared = [
             Route("/", self._front_page),
-            Route("/login", self._login, methods=["GET"]),
+            Route("/login", self._login_page, methods=["GET"]),
             Route("/login", self._log_in, methods=["POST"]),
             Route("/leave", self._log_out, methods=["POST"]),
             Route("/rest", self._rest_page),
-            Route("/static/{name}", self._file),
+            Route("/static/{name}", self._static_file),
         ]
         starlette = Starlette(
             routes=[*shared, *routes], exception_handlers={HTTPException: self._refuse, Exception: self._fail}
@@ -430,16 +444,18 @@ class BaseSite(ABC):
         value = self._logins.cookie(visit)
         # After a link on another site, such as web mail, a browser's first request has no strict cookie. The login page
         # would then replace it. POSTs from other sites have no lax cookie either.
-        response.set_cookie(self.cookie_name, value, max_age=LIFE_S, httponly=True, samesite="lax", secure=self._secure)
+        response.set_cookie(
+            self.cookie_name, value, max_age=LOGIN_LIFE_S, httponly=True, samesite="lax", secure=self._secure
+        )
         return response
 
     def _page(self, template: str, visit: Visit | None, status: int = 200, **values: object) -> Response:
-        """A page, with a new cookie if the old one is older than RENEW_S."""
-        word = self._logins.form_word(visit) if visit else ""
+        """A page, with a new cookie if the old one is older than RENEWAL_AGE_S."""
+        form_word = self._logins.form_word(visit) if visit else ""
         invitation = visit.invitation if visit else None
-        text = self._templates.page(template, form_word=word, invitation=invitation, **values)
+        text = self._templates.render(template, form_word=form_word, invitation=invitation, **values)
         response = HTMLResponse(text, status)
-        if visit is not None and visit.age_s > RENEW_S and invitation is not None:
+        if visit is not None and visit.age_s > RENEWAL_AGE_S and invitation is not None:
             self._with_cookie(response, visit)
         return response
 
@@ -458,28 +474,29 @@ class BaseSite(ABC):
         self._rater(request)
         return RedirectResponse(self.FIRST, 303)
 
-    async def _login(self, request: Request) -> Response:
+    async def _login_page(self, request: Request) -> Response:
         visit = self._visit(request)
         if visit is None:
-            visit = self._logins.stranger()
+            visit = self._logins.new_visit()
         return self._with_cookie(self._page("login.html", visit, alert=""), visit)
 
     async def _log_in(self, request: Request) -> Response:
-        visit = self._visit(request) or self._logins.stranger()
+        visit = self._visit(request) or self._logins.new_visit()
         form = await request.form(max_files=0, max_fields=self._max_fields)
         address = request.client.host if request.client else ""
         if not self._logins.is_form_word(visit, str(form.get("form_word", ""))):
             text = "This page was open for too long. Please send it again."
             return self._with_cookie(self._page("login.html", visit, 403, alert=text), visit)
         new_visit = self._logins.log_in(str(form.get("token", ""))[:200])
-        if new_visit is None and (wait_s := self._rate_limiter.wait_s(address)):
+        wait_s = self._rate_limiter.wait_s(address)
+        if new_visit is None and wait_s:
             wait = counted(round(wait_s / 60) + 1, "minute")
             text = f"Too many invalid invitations were sent from your network. Try again in {wait}."
             response = self._page("login.html", visit, 429, alert=text)
             response.headers["retry-after"] = str(math.ceil(wait_s))
             return self._with_cookie(response, visit)
         if new_visit is None:
-            self._rate_limiter.failed(address)
+            self._rate_limiter.record_failure(address)
             text = "This invitation is invalid, expired or withdrawn. Ask the person who invited you for a new one."
             return self._with_cookie(self._page("login.html", visit, 403, alert=text), visit)
         if visit.invitation == new_visit.invitation:
@@ -490,7 +507,7 @@ class BaseSite(ABC):
     async def _log_out(self, request: Request) -> Response:
         visit = self._rater(request)
         await self._checked_form(request, visit)
-        self._logins.leave(visit)
+        self._logins.log_out(visit)
         response = RedirectResponse("/login", 303)
         response.delete_cookie(self.cookie_name, httponly=True, samesite="lax", secure=self._secure)
         return response
@@ -503,21 +520,23 @@ class BaseSite(ABC):
     def _notice(self, visit: Visit | None, status: int, title: str, text: str, *, refused_at: str = "") -> Response:
         """A page of one sentence, with a link to the work unless that is the path that was refused."""
         place = self._place(visit) if visit is not None and visit.invitation is not None else "/login"
-        goes_on = "" if place == refused_at else place
-        return self._page("notice.html", visit, status, title=title, text=text, place=goes_on)
+        link = "" if place == refused_at else place
+        return self._page("notice.html", visit, status, title=title, text=text, place=link)
 
-    def _file(self, request: Request) -> Response:
+    def _static_file(self, request: Request) -> Response:
         name = request.path_params["name"]
         if name not in self._static:
             raise HTTPException(404, "There is no such page.")
-        return Response(self._static[name], media_type=STATIC[name], headers={"cache-control": "no-cache"})
+        return Response(self._static[name], media_type=STATIC_FILES[name], headers={"cache-control": "no-cache"})
 
     # What went wrong
 
     async def _refuse(self, request: Request, error: Exception) -> Response:
+        """The response to an HTTPException: a redirection (303, see `_rater`), or a notice with its text."""
         assert isinstance(error, HTTPException)
         if error.status_code == 303:
             return RedirectResponse((error.headers or {}).get("location", "/login"), 303)
+        # Starlette raises 404 with the detail "Not Found". Our own texts are sentences, and end in a period.
         text = error.detail if error.status_code != 404 or "." in error.detail else "There is no such page."
         visit = self._visit(request)
         # Without access to this page, the visitor gets no link back to it.

@@ -9,16 +9,16 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class PromptConnection(H11Protocol):
-    """A connection that is closed if a request, with its body, is not complete within `request_s` of its beginning, or
-    of that of the connection.
+    """A connection that is closed if a request, with its body, is not complete within `request_s`. For the first
+    request this time counts from the beginning of the connection, for the others from their first byte.
 
     uvicorn has no such timeout, so a hundred half-sent requests would lock out all raters. An address may also have at
-    most `most_waiting` connections that wait for the rest of a request or for the next one. A further one closes the
+    most `max_waiting` connections that wait for the rest of a request or for the next one. A further one closes the
     one that has waited longest. Raters who share an address (behind a proxy) and send whole requests are not affected.
     """
 
     request_s: ClassVar[float] = 20.0
-    most_waiting: ClassVar[int] = 48
+    max_waiting: ClassVar[int] = 48
     _deadline: asyncio.TimerHandle | None = None
     _waiting_since_s = 0.0
 
@@ -26,12 +26,12 @@ class PromptConnection(H11Protocol):
         super().connection_made(transport)
         self._waiting_since_s = self.loop.time()
         self._start_timer()
-        self._make_room()
+        self._close_longest_waiting()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self._is_being_answered:
-            self._stop_waiting()
+            self._cancel_timer()
         elif self._deadline is None:
             self._start_timer()
 
@@ -40,7 +40,7 @@ class PromptConnection(H11Protocol):
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
+        self._cancel_timer()
         super().connection_lost(exc)
 
     @property
@@ -48,7 +48,7 @@ class PromptConnection(H11Protocol):
         """Whether a request is complete, but not answered yet."""
         return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
 
-    def _make_room(self) -> None:
+    def _close_longest_waiting(self) -> None:
         """Closes the connection of this address that has waited longest, if there are too many."""
         address = self.client and self.client[0]
         waiting = [
@@ -59,18 +59,18 @@ class PromptConnection(H11Protocol):
             and not connection.transport.is_closing()
             and (connection.client and connection.client[0]) == address
         ]
-        if len(waiting) > self.most_waiting:
+        if len(waiting) > self.max_waiting:
             min(waiting, key=lambda connection: connection._waiting_since_s).transport.abort()
 
     def _start_timer(self) -> None:
-        self._deadline = self.loop.call_later(self.request_s, self._close_late)
+        self._deadline = self.loop.call_later(self.request_s, self._close_if_unanswered)
 
-    def _stop_waiting(self) -> None:
+    def _cancel_timer(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
-    def _close_late(self) -> None:
+    def _close_if_unanswered(self) -> None:
         self._deadline = None
         if not self._is_being_answered:
             self.transport.abort()

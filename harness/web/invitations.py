@@ -28,13 +28,17 @@ from harness.model.frozen import frozen
 from harness.model.time import DAY_S
 
 TOKEN_BYTES = 20  # 160 bits, which Base32 writes without padding.
-MAX_BYTES = 1_000_000
+MAX_FILE_BYTES = 1_000_000
 
 
 @frozen
 class SiteReach:
-    """How visitors reach a site. names: its host names. port: the port on which it listens. secure: whether it is
-    reached only over TLS."""
+    """How visitors reach a site.
+
+    - names: its host names.
+    - port: the port on which it listens.
+    - secure: whether it is reached only over TLS.
+    """
 
     names: Collection[str] = ("localhost",)
     port: int = 0
@@ -47,10 +51,15 @@ HERE = SiteReach()
 
 @frozen
 class Invitation:
-    """The invitation of one rater. rater: a pseudonym. token_sha256: in hexadecimal. Times are Unix times.
+    """The invitation of one rater.
 
-    adjudicator: whether the person settles disputed responses. coordinator: whether the person sees the progress of
-    raters and moves open responses between them, but judges nothing.
+    - rater: a pseudonym.
+    - token_sha256: hash of the token, in hexadecimal.
+    - created_s, expires_s: Unix times.
+    - revoked: whether it was ended before it expired.
+    - adjudicator: whether the person settles disputed responses.
+    - coordinator: whether the person sees the progress of raters and moves open responses between them, but judges
+      nothing.
     """
 
     rater: str
@@ -61,16 +70,17 @@ class Invitation:
     adjudicator: bool
     coordinator: bool = False
 
-    def holds(self, at_s: float) -> bool:
+    def is_valid(self, wall_s: float) -> bool:
         """Whether the invitation is valid at this Unix time."""
-        return not self.revoked and at_s < self.expires_s
+        return not self.revoked and wall_s < self.expires_s
 
 
 @frozen
 class InvitationData:
-    """The content of the file. site_key: the key that signs the cookies, in hexadecimal; as secret as the file.
+    """The content of the file.
 
-    address: address at which the site was served last, or to which the last links lead; "" if neither is known.
+    - site_key: the key that signs the cookies, in hexadecimal; as secret as the file. "" if nobody is invited yet.
+    - address: address at which the site was served last, or to which the last links lead; "" if neither is known.
     """
 
     site_key: str
@@ -81,14 +91,16 @@ class InvitationData:
 class Invitations:
     """The file of invitations; thread-safe. The next call sees changes by another process.
 
-    InputError if the file is damaged, or readable by other users; LogError if it cannot be read or written.
+    All methods raise InputError if the file is damaged, or readable by other users, and LogError if it cannot be read
+    or written.
     """
 
     def __init__(self, path: Path, wall_s: Callable[[], float] = time.time) -> None:
         self.path = path
         self._wall_s = wall_s
         self._lock = threading.Lock()
-        self._read: tuple[tuple[int, int, int], InvitationData] | None = None
+        self._cached: tuple[tuple[int, int, int], InvitationData] | None = None
+        """The last content, and what the file's attributes were then."""
 
     @property
     def everyone(self) -> tuple[Invitation, ...]:
@@ -109,8 +121,8 @@ class Invitations:
         """The invitation of a valid token; None for another. A wrong token takes as long as a right one."""
         digest = token_digest(token)
         match = None
-        for invitation in self.everyone:
-            if hmac.compare_digest(invitation.token_sha256, digest) and invitation.holds(self._wall_s()):
+        for invitation in self.everyone:  # without a break, for equal time
+            if hmac.compare_digest(invitation.token_sha256, digest) and invitation.is_valid(self._wall_s()):
                 match = invitation
         return match
 
@@ -120,7 +132,7 @@ class Invitations:
             (
                 invitation
                 for invitation in self.everyone
-                if invitation.token_sha256 == digest and invitation.holds(self._wall_s())
+                if invitation.token_sha256 == digest and invitation.is_valid(self._wall_s())
             ),
             None,
         )
@@ -128,8 +140,10 @@ class Invitations:
     def invite(
         self, raters: Sequence[str], days: float, *, adjudicator: bool = False, coordinator: bool = False
     ) -> dict[str, str]:
-        """Invites raters. Returns a new token for each, which is not stored anywhere. An older invitation of the rater
-        ends."""
+        """Invites raters, and ends their older invitations. Returns a new token for each, which is not stored anywhere.
+
+        days: time for which the invitations are valid.
+        """
         raters = [_valid_name(rater) for rater in raters]
         refuse_same_names(raters, "rater")
         now_s = self._wall_s()
@@ -146,18 +160,18 @@ class Invitations:
             )
             for rater, token in tokens.items()
         ]
-        with self._change() as invited:
+        with self._locked_for_change() as invited:
             new_names = {name_key(rater) for rater in tokens}
-            rest = tuple(
+            other_invitations = tuple(
                 invitation for invitation in invited.invitations if name_key(invitation.rater) not in new_names
             )
             key = invited.site_key or secrets.token_hex(32)
-            self._write(replace(invited, site_key=key, invitations=(*rest, *new_invitations)))
+            self._write(replace(invited, site_key=key, invitations=(*other_invitations, *new_invitations)))
         return tokens
 
     def revoke(self, raters: Sequence[str]) -> None:
-        """Ends invitations at once, also for raters who are logged in; InputError if one is not invited."""
-        with self._change() as invited:
+        """Ends invitations at once, also for raters who are logged in. Raises InputError if one is not invited."""
+        with self._locked_for_change() as invited:
             invited_names = {name_key(invitation.rater) for invitation in invited.invitations}
             unknown = sorted(rater for rater in raters if name_key(rater) not in invited_names)
             if unknown:
@@ -179,7 +193,7 @@ class Invitations:
 
     def set_address(self, address: str) -> None:
         """Stores the address of the site, for later links."""
-        with self._change() as invited:
+        with self._locked_for_change() as invited:
             if invited.address != address:
                 self._write(replace(invited, address=address))
 
@@ -190,23 +204,26 @@ class Invitations:
                     stat = self.path.stat()
                 except FileNotFoundError:
                     return InvitationData("")
-                mark = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
-                if self._read is not None and self._read[0] == mark:
-                    return self._read[1]
+                attributes = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
+                if self._cached is not None:
+                    cached_attributes, cached_data = self._cached
+                    if cached_attributes == attributes:
+                        return cached_data
                 if stat.st_mode & 0o077:
                     raise InputError(
                         "other users can read the invitations file and could log in as any rater",
                         place=Place(str(self.path)),
                         remedy=f"chmod 600 {self.path}",
                     )
-                content = self.path.read_bytes() if stat.st_size <= MAX_BYTES else b""
-            invited = _parse(content, self.path)
-            self._read = (mark, invited)
+                # A file that is too large counts as damaged.
+                content = self.path.read_bytes() if stat.st_size <= MAX_FILE_BYTES else b""
+            invited = _parse_invitations(content, self.path)
+            self._cached = (attributes, invited)
             return invited
 
     @contextmanager
-    def _change(self) -> Iterator[InvitationData]:
-        """Locks the file for one change, also against other processes. The content that it yields may be changed."""
+    def _locked_for_change(self) -> Iterator[InvitationData]:
+        """Yields the content of the file for one change with `_write`; no other process can change it meanwhile."""
         import fcntl  # here, since few change the file
 
         with disk_errors(f"{self.path} cannot be written"):
@@ -233,21 +250,22 @@ def new_token() -> str:
 
 def token_digest(token: str) -> str:
     """The SHA-256 of a token in hexadecimal; spaces, hyphens and capitals do not matter."""
-    signs = "".join(sign for sign in token.lower() if sign.isalnum())
-    return hashlib.sha256(signs.encode("utf-8", "replace")).hexdigest()
+    normalised = "".join(char for char in token.lower() if char.isalnum())
+    return hashlib.sha256(normalised.encode("utf-8", "replace")).hexdigest()
 
 
 def _valid_name(rater: str) -> str:
-    """The pseudonym of a rater, checked: the site allows no blanks and only few special characters."""
+    """The pseudonym of a rater. Raises InputError for blanks and for most special characters."""
     name = person_name(rater, "rater's pseudonym")
-    if not all(sign.isalnum() or sign in "-_.\u200c\u200d" or unicodedata.combining(sign) for sign in name):
+    # Some scripts need the zero-width joiner and non-joiner.
+    if not all(char.isalnum() or char in "-_.\u200c\u200d" or unicodedata.combining(char) for char in name):
         raise InputError(
             f"{rater!r} is not a valid rater's pseudonym", remedy="Use letters, digits, hyphens, dots and underscores"
         )
     return name
 
 
-def _parse(content: bytes, path: Path) -> InvitationData:
+def _parse_invitations(content: bytes, path: Path) -> InvitationData:
     try:
         invited = from_plain(InvitationData, json.loads(content))
         if len(bytes.fromhex(invited.site_key)) < 16:

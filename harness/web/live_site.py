@@ -45,16 +45,22 @@ WORDS = SiteWords(
     rest="You are still logged in. You may close this window.",
 )
 LIVE = "/live"
-LOOK_S = 1.0
-"""Interval of the search for engines, and the longest age of a page's numbers."""
-EVENTS_SHOWN = 40
-CLIPS_KEPT = 20
-"""Number of last clips that are kept, so that a slightly outdated page can still play them."""
+SEARCH_INTERVAL_S = 1.0
+"""Interval of the search for engines."""
+MAX_VALUES_AGE_S = 0.5
+"""Age at which the values of a page are computed again."""
+SILENT_FROM_S = 10
+"""A page says how long the engine has been silent from this time on."""
+MAX_EVENTS = 40
+MAX_CLIPS = 20
+"""Number of last clips that are remembered, so that a slightly outdated page can still play them."""
 
 
 class LiveSession:
-    """The state of one session, updated with each row of its feed; thread-safe. EngineError if its engine does not
-    answer."""
+    """The state of one session, updated with each row of its feed; thread-safe.
+
+    The constructor raises EngineError if the session's engine does not answer.
+    """
 
     def __init__(self, place: EnginePlace) -> None:
         self.place = place
@@ -62,16 +68,18 @@ class LiveSession:
         self.key = hashlib.sha256(place.folder.encode()).hexdigest()[:12]
         self._lock = threading.Lock()
         self._figures, self._wake, self._row_writer = SessionFigures(), WakeLines(), RowWriter()
-        self._events: deque[tuple[str, str, bool]] = deque(maxlen=EVENTS_SHOWN)
+        self._events: deque[tuple[str, str, bool]] = deque(maxlen=MAX_EVENTS)
+        """Time of day, text, and whether it is a fault, oldest first."""
         self._fault = ""
-        self._clips: deque[Clip] = deque(maxlen=CLIPS_KEPT)
+        self._clips: deque[Clip] = deque(maxlen=MAX_CLIPS)
         self._state: StateChanged | None = None
         self._goodbye: Goodbye | None = None
         self._scenario: Scenario | None = None
-        self._page: Mapping[str, object] = {}
+        self._cached_values: Mapping[str, object] = {}
+        self._cached_values_s = 0.0
         self._charts: tuple[int, str] = -1, ""
+        """Number of finished trials, and the charts that show them."""
         self._first_wall_s = 0.0
-        self._page_s = 0.0
         self._received_s = time.monotonic()
         self.gone: str | None = None
         """Why the connection ended; "" after an orderly end, None while it lasts."""
@@ -82,16 +90,17 @@ class LiveSession:
         self._client.close()
 
     def clip(self, name: str) -> Clip | None:
-        """The clip with this name, if it is one of the last CLIPS_KEPT; else None."""
+        """The clip with this name, if it is one of the last MAX_CLIPS; else None."""
         with self._lock:
             return next((clip for clip in self._clips if clip.name == name), None)
 
     def values(self) -> Mapping[str, object]:
-        """The values for its pages, at most `LOOK_S` old, and the same for all browsers."""
+        """The values for its pages, at most `MAX_VALUES_AGE_S` old, and the same for all browsers."""
         with self._lock:
-            if not self._page or time.monotonic() - self._page_s >= LOOK_S / 2:
-                self._page, self._page_s = self._values(), time.monotonic()
-            return self._page
+            if not self._cached_values or time.monotonic() - self._cached_values_s >= MAX_VALUES_AGE_S:
+                self._cached_values = self._compute_values()
+                self._cached_values_s = time.monotonic()
+            return self._cached_values
 
     def charts(self) -> str:
         """The curves of its wake results as HTML. They are drawn again after each trial."""
@@ -112,11 +121,11 @@ class LiveSession:
                 case Goodbye():
                     self._goodbye = message
                 case Logged(entry=entry):
-                    self._row(entry)
+                    self._add_row(entry)
                 case _:
                     pass
 
-    def _row(self, entry: Entry) -> None:
+    def _add_row(self, entry: Entry) -> None:
         self._figures.add(entry)
         self._first_wall_s = self._first_wall_s or entry.wall_s
         line = self._row_writer.line(entry.record)
@@ -125,7 +134,7 @@ class LiveSession:
             case FaultMet() | Observed(observation=LinkLost()):
                 self._fault = f"{clock} {line}"
                 self._events.append((clock, line or "", True))
-                line = None
+                line = None  # it is already in the events, as a fault
             case ResponseFrozen(clip=clip) | EventClipped(clip=clip) | Observed(observation=SoundKept(clip=clip)):
                 self._clips.append(clip)
             case _:
@@ -137,7 +146,7 @@ class LiveSession:
 
     def _on_close(self, why: str) -> None:
         with self._lock:
-            self.gone, self._page = why, {}
+            self.gone, self._cached_values = why, {}
 
     def _status(self) -> tuple[str, str]:
         """The state of the session in a word, and the reason."""
@@ -152,7 +161,7 @@ class LiveSession:
             return StateWord.PREPARING.value, ""
         return self._state.word.in_words, self._state.reason
 
-    def _values(self) -> Mapping[str, object]:
+    def _compute_values(self) -> Mapping[str, object]:
         progress, wake = self._figures.snapshot(), self._wake.figures.snapshot()
         word, why = self._status()
         has_ended = word in ("ENDED", "NOT RUNNING", "LOST")
@@ -169,7 +178,8 @@ class LiveSession:
         if queries:
             results.append(("recognised", share_with_interval(progress.totals.recognised)))
         lines = totals_lines(progress.totals) if queries else [finished_line(progress.totals)]
-        if summary := wake_summary(self._wake.figures):
+        summary = wake_summary(self._wake.figures)
+        if summary:
             lines = [*lines, "", *summary]
         silent_s = time.monotonic() - self._received_s
         return {
@@ -179,7 +189,7 @@ class LiveSession:
             "word": word,
             "why": why,
             "over": has_ended,
-            "silent": seconds(silent_s) if not has_ended and silent_s >= 10 else "",
+            "silent": seconds(silent_s) if not has_ended and silent_s >= SILENT_FROM_S else "",
             "finished": progress.totals.finished,
             "progress": progress.totals.finished_in_words,
             "planned": progress.totals.planned,
@@ -189,12 +199,12 @@ class LiveSession:
             "fault": self._fault,
             "faults": progress.faults,
             "pauses": progress.pauses,
-            "lines": [*lines, *self._limits()],
+            "lines": [*lines, *self._limit_lines()],
             "events": tuple(reversed(self._events)),
             "clip": self._clips[-1] if self._clips else None,
         }
 
-    def _limits(self) -> list[str]:
+    def _limit_lines(self) -> list[str]:
         if self._scenario is None:
             try:
                 self._scenario = read_scenario(self.folder)
@@ -216,7 +226,7 @@ class LiveSessions:
         self._lock = threading.Lock()
         self._sessions: dict[str, LiveSession] = {}
         self._unreached: tuple[tuple[str, str], ...] = ()
-        self._stop = threading.Event()
+        self._is_stopping = threading.Event()
         self._find_sessions()
         self._thread = threading.Thread(target=self._watch, name="live sessions", daemon=True)
         self._thread.start()
@@ -237,13 +247,13 @@ class LiveSessions:
         return next((session for session in self.sessions if session.key == key), None)
 
     def close(self) -> None:
-        self._stop.set()
+        self._is_stopping.set()
         self._thread.join()
         for session in self.sessions:
             session.close()
 
     def _watch(self) -> None:
-        while not self._stop.wait(LOOK_S):
+        while not self._is_stopping.wait(SEARCH_INTERVAL_S):
             try:
                 self._find_sessions()
             except (OSError, RecursionError) as error:  # the page shows the error, and the search continues
@@ -256,7 +266,7 @@ class LiveSessions:
             previous = self._sessions.get(place.folder)
             if self._only_folder is not None and Path(place.folder) != self._only_folder:
                 continue
-            # After an orderly end ("") the engine is about to exit.
+            # A connection that broke is made anew, but not one with an orderly end (""): that engine is about to exit.
             if previous is not None and previous.place == place and not previous.gone:
                 continue
             try:
@@ -280,12 +290,12 @@ class LiveSite(BaseSite):
 
     def __init__(self, sessions: LiveSessions, invitations: Invitations, *, reached: SiteReach) -> None:
         self._sessions = sessions
-        self._shelf = SoundCache()
+        self._sounds = SoundCache()
         routes = [
             Route(LIVE, self._overview),
             Route(LIVE + "/{key}", self._session_page),
             Route("/sound/{key}/{clip}", self._sound),
-            Route("/charts.css", self._styles),
+            Route("/charts.css", self._chart_styles),
         ]
         templates = Templates(("live.html", "live_session.html", "live_state.html"), WORDS, {})
         super().__init__(invitations, templates, routes, reached)
@@ -299,13 +309,15 @@ class LiveSite(BaseSite):
     def _overview(self, request: Request) -> Response:
         visit = self._rater(request)
         session_values = [session.values() for session in self._sessions.sessions]
-        return self._page("live.html", visit, sessions=session_values, unreached=self._sessions.unreached, now=_clock())
+        return self._page(
+            "live.html", visit, sessions=session_values, unreached=self._sessions.unreached, now=_time_of_day()
+        )
 
     def _session_page(self, request: Request) -> Response:
         visit = self._rater(request)
         session = self._session(request)
         values = session.values()
-        return self._page("live_session.html", visit, 200, **values, charts=session.charts(), now=_clock())
+        return self._page("live_session.html", visit, 200, **values, charts=session.charts(), now=_time_of_day())
 
     def _session(self, request: Request) -> LiveSession:
         session = self._sessions.session(request.path_params["key"])
@@ -320,13 +332,13 @@ class LiveSite(BaseSite):
         if clip is None:
             raise HTTPException(404, "Newer clips have replaced this one. Load the page again.")
         clips, fault = SessionFolder(session.folder).clips, "The clip cannot be read on the site's host."
-        content = self._shelf.get((session.key, clip.sha256), lambda: read_clip(clips, clip), fault)
+        content = self._sounds.get((session.key, clip.sha256), lambda: read_clip(clips, clip), fault)
         return serve_range(content, "audio/wav", request.headers.get("range"))
 
-    def _styles(self, _: Request) -> Response:
+    def _chart_styles(self, _: Request) -> Response:
         styles = resources.files("harness.report") / "templates" / "charts.css"
         return Response(styles.read_bytes(), media_type="text/css", headers={"cache-control": "no-cache"})
 
 
-def _clock() -> str:
+def _time_of_day() -> str:
     return time.strftime("%H:%M:%S")

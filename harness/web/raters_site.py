@@ -44,19 +44,21 @@ from harness.web.seats import (
     ADJUDICATE,
     NOT_YOURS,
     UNSAVED,
-    WAITING_S,
+    WAITING_INTERVAL_S,
+    Admission,
     BaseSeat,
     PostResult,
     SeatedSite,
     SubmittedForm,
-    content_mark,
-    search_words,
+    clean_search,
+    hash_content,
 )
-from harness.web.sounds import SoundCache, picture, serve_range
+from harness.web.sounds import SoundCache, draw_picture, serve_range
 
-NEW_PLAYS = 50
+MAX_NEW_PLAYS = 50
 """Most new plays that are accepted from one report of a page."""
-SLACK_MS = 2000
+CLOCK_SLACK_MS = 2000
+"""A page may report this much more playing time than has passed since it was sent."""
 
 
 @dataclass(slots=True)
@@ -70,15 +72,18 @@ class PagePlays:
 
 @dataclass(slots=True)
 class Seat(BaseSeat):
-    """A rater's seat, shared by all of their windows. aid: state of the decision aid; None if it is not open. pages:
-    the pages that were sent, which may report plays, by name."""
+    """A rater's seat, shared by all of their windows.
+
+    - aid: state of the decision aid; None if it is not open.
+    - pages: the pages that were sent, which may report plays, by name.
+    """
 
     desk: Desk
     aid: AidState | None = None
     pages: dict[str, PagePlays] = field(default_factory=dict)
 
     @property
-    def sight(self) -> str:
+    def item_key(self) -> str:
         """The id of the current item; "" if there is none."""
         item = self.desk.view.item
         return item.id if item else ""
@@ -88,51 +93,55 @@ class Seat(BaseSeat):
         return self.desk.view.draft.comment
 
     @property
-    def waits(self) -> bool:
-        return not self.sight
+    def is_waiting(self) -> bool:
+        return not self.item_key
 
-    def present(self) -> None:
+    def note_presence(self) -> None:
         self.desk.present()
 
-    def is_saved(self, request: str) -> bool:
-        return self.desk.is_saved(request)
+    def is_saved(self, post_id: str) -> bool:
+        return self.desk.is_saved(post_id)
 
-    def next_turn(self, done: str = "") -> None:
-        BaseSeat.next_turn(self, done)  # super() does not work in a class with slots
+    def begin_turn(self, post_id: str = "") -> None:
+        BaseSeat.begin_turn(self, post_id)  # super() does not work in a class with slots
         self.aid = None
         self.pages.clear()
 
-    def new_page(self, now_s: float) -> str:
+    def add_playing_page(self, now_s: float) -> str:
         """Makes the name of a page before it is sent. The page reports plays under this name."""
-        name = self.name_page()
+        name = self.add_page()
         self.pages[name] = PagePlays(now_s)
-        for old in self.pages.keys() - self.comments.keys():
-            del self.pages[old]
+        for forgotten in self.pages.keys() - self.comments.keys():
+            del self.pages[forgotten]
         return name
 
-    def heard(self, page: str, plays: int, heard_ms: int, now_s: float, *, to_end: bool = False) -> None:
-        """Adds a page's report of all plays since it was sent. Plays that are longer than that time are not accepted.
+    def report_plays(self, page: str, plays: int, heard_ms: int, now_s: float, *, to_end: bool = False) -> None:
+        """Passes plays to the desk. Ignores a report of a page that is no longer remembered.
 
+        plays, heard_ms: all plays since the page was sent; together they cannot be longer than the time since then.
         to_end: whether one of them went from the start to the end.
         """
         sent_page = self.pages.get(page)
         if sent_page is None:
             return
-        limit_ms = int((now_s - sent_page.sent_s) * 1000) + SLACK_MS
+        limit_ms = int((now_s - sent_page.sent_s) * 1000) + CLOCK_SLACK_MS
         new_ms = max(0, min(heard_ms, limit_ms) - sent_page.heard_ms)
-        new_plays = max(0, min(plays - sent_page.plays, NEW_PLAYS))
+        new_plays = max(0, min(plays - sent_page.plays, MAX_NEW_PLAYS))
         sent_page.heard_ms += new_ms
         sent_page.plays += new_plays
         if new_ms or new_plays or to_end:
             self.desk.heard(new_ms, began=new_plays > 0, to_end=to_end)
-        for _ in range(new_plays - 1):
+        for _ in range(new_plays - 1):  # the desk counts one play for each call
             self.desk.heard(0, began=True, to_end=False)
 
 
 TEMPLATES = ("instructions.html", "desk.html", "guide.html", "earlier.html", "coordinate.html")
 MAX_FOUND = 200
 """Most earlier responses that are listed."""
-_OWN = {JudgmentStatus.SKIPPED: "you left it for later", JudgmentStatus.HELD: "you held it until its effect is known"}
+_UNFINISHED_TEXTS = {
+    JudgmentStatus.SKIPPED: "you left it for later",
+    JudgmentStatus.HELD: "you held it until its effect is known",
+}
 MENU_KEYS = "abcdefghij"
 WORDS = SiteWords(
     name="Rating",
@@ -143,12 +152,12 @@ WORDS = SiteWords(
 )
 
 
-def pages(keys: RaterKeys, round_: RatingRound, *, names: bool) -> Templates:
-    """The templates of the raters' pages. names: whether adjudicators see the names of raters."""
+def rater_templates(keys: RaterKeys, round_: RatingRound, *, show_names: bool) -> Templates:
+    """The templates of the raters' pages. show_names: whether adjudicators see the names of raters."""
     values = {
         "round": round_,
         "exercises": len(round_.exercises),
-        "names": names,
+        "names": show_names,
         "categories": [
             {
                 "id": category.value,
@@ -159,7 +168,7 @@ def pages(keys: RaterKeys, round_: RatingRound, *, names: bool) -> Templates:
             for category in Category
         ],
         "labels": LABELS,
-        "given_text": given_text,
+        "given_text": judgment_text,
         "rules": RULES,
         "key": {action.value: key for action, key in keys.actions.items()},
         "action_of": RaterAction,
@@ -167,8 +176,8 @@ def pages(keys: RaterKeys, round_: RatingRound, *, names: bool) -> Templates:
     return Templates(TEMPLATES, WORDS, values)
 
 
-def desk_page(page: str, seat: Seat) -> Mapping[str, Any]:
-    """The values for the page of a seat. page: name of the page, from `new_page`."""
+def desk_values(page: str, seat: Seat) -> Mapping[str, Any]:
+    """The values for the page of a seat. page: name of the page, from `add_playing_page`."""
     view = seat.desk.view
     item = view.item
     return {
@@ -184,10 +193,10 @@ def desk_page(page: str, seat: Seat) -> Mapping[str, Any]:
         "facts": _facts(item) if item else (),
         "effect": item.effect if item else None,
         "effect_text": effect_text,
-        "own": _OWN.get(view.own.status, "") if view.own is not None else "",
+        "own": _UNFINISHED_TEXTS.get(view.own.status, "") if view.own is not None else "",
         "flags": [(key, flag.value, FLAG_TEXTS[flag]) for key, flag in zip(MENU_KEYS, Flag, strict=False)],
         "sub_flags": [
-            (key, flag.value, SUB_FLAG_TEXTS[flag], _goes_with(flag))
+            (key, flag.value, SUB_FLAG_TEXTS[flag], _categories_with(flag))
             for key, flag in zip(MENU_KEYS, SubFlag, strict=False)
         ],
         "sub_flag_texts": {flag.value: text for flag, text in SUB_FLAG_TEXTS.items()},
@@ -196,12 +205,12 @@ def desk_page(page: str, seat: Seat) -> Mapping[str, Any]:
     }
 
 
-def coordinator_page(room: RatingRoom, giving: str, invited: Collection[str]) -> Mapping[str, Any]:
-    """The values for the progress page. giving: the rater whose open share is about to be moved; "" for none."""
+def coordinator_values(room: RatingRoom, giver: str, invited: Collection[str]) -> Mapping[str, Any]:
+    """The values for the progress page. giver: the rater whose open share is about to be moved; "" for none."""
     raters, now_s = room.progress(invited), time.time()
     round_raters = room.round.raters
     keys = {name_key(name) for name in round_raters}
-    giver = next((progress for progress in raters if progress.rater == giving and progress.rater in round_raters), None)
+    giving = next((progress for progress in raters if progress.rater == giver and giver in round_raters), None)
     return {
         "raters": raters,
         "responses": len(room.items),
@@ -209,13 +218,17 @@ def coordinator_page(room: RatingRoom, giving: str, invited: Collection[str]) ->
         "known": sum(item.hidden.gold is not None for item in room.items),
         "shared_out": has_partial_assignment(room.round),
         "outside": sorted(name for name in invited if round_raters and name_key(name) not in keys),
-        "giving": giver,
-        "others": [progress for progress in raters if progress.rater in round_raters and progress is not giver],
-        "ago": [None if (at_s := progress.rows.last_wall_s) is None else max(0.0, now_s - at_s) for progress in raters],
+        "giving": giving,
+        "others": [progress for progress in raters if progress.rater in round_raters and progress is not giving],
+        "ago": [_age_s(progress.rows.last_wall_s, now_s) for progress in raters],
     }
 
 
-def given_text(row: Judgment) -> str:
+def _age_s(wall_s: float | None, now_s: float) -> float | None:
+    return None if wall_s is None else max(0.0, now_s - wall_s)  # the clock may have been set back
+
+
+def judgment_text(row: Judgment) -> str:
     """A rater's judgment in one line."""
     match row.status:
         case JudgmentStatus.SKIPPED:
@@ -229,11 +242,12 @@ def given_text(row: Judgment) -> str:
             return f"{LABELS[row.category]}{flags}" if row.category is not None else ""
 
 
-def _goes_with(flag: SubFlag) -> str:
+def _categories_with(flag: SubFlag) -> str:
     return ", ".join(LABELS[category] for category, flags in SUB_FLAGS_OF.items() if flag in flags)
 
 
 def _facts(item: Item) -> tuple[str, ...]:
+    """What the rater may know about a response beside its sound, as short texts."""
     waits = ", ".join(seconds(wait) for wait in item.waits_s) or NOTHING
     began = "" if item.latency is None else f"began {measured(item.latency)} after the query"
     is_played = item.exercise is None
@@ -252,8 +266,11 @@ MAX_JUDGING_MS = 24 * 3600 * 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post(SubmittedForm):
-    """A form of the raters' pages. plays, heard_ms, heard_end: the page's report of plays. confidence, sub_flags,
-    claimed: fields of the draft."""
+    """A form of the raters' pages.
+
+    - plays, heard_ms, heard_end: the page's report of plays, for `Seat.report_plays`.
+    - confidence, sub_flags, claimed: fields of the draft. claimed: "yes", "no", or another text for unknown.
+    """
 
     plays: int
     heard_ms: int
@@ -264,21 +281,23 @@ class Post(SubmittedForm):
 
 
 def _fill_draft(seat: Seat, post: Post) -> None:
+    """Changes the draft of the desk to that of the form. Raises InputError for a comment that is not valid."""
     desk = seat.desk
     draft = desk.view.draft
-    seat.take_comment(post, desk.comment)
+    seat.save_comment(post, desk.comment)
     if post.confidence != draft.confidence:
         desk.confidence(post.confidence)
-    changed = [flag for flag in draft.sub_flags if flag not in post.sub_flags]
-    for flag in (*changed, *(flag for flag in post.sub_flags if flag not in draft.sub_flags)):
+    removed = [flag for flag in draft.sub_flags if flag not in post.sub_flags]
+    added = [flag for flag in post.sub_flags if flag not in draft.sub_flags]
+    for flag in (*removed, *added):
         desk.toggle(flag)
     claimed = {"yes": True, "no": False}.get(post.claimed)
     if claimed != draft.effect_claimed:
         desk.effect_claimed(claimed)
 
 
-def _writes(seat: Seat, action: str, detail: str) -> bool:
-    """Carries out a button of the desk; False for an unknown one. LogError, LogFull."""
+def _press_button(seat: Seat, action: str, detail: str) -> bool:
+    """Carries out a button of the desk. Returns False for an unknown one. Raises LogError or LogFull."""
     desk = seat.desk
     match action:
         case "label" if detail in _CATEGORIES:
@@ -296,7 +315,8 @@ def _writes(seat: Seat, action: str, detail: str) -> bool:
     return True
 
 
-def _aid(seat: Seat, detail: str) -> None:
+def _press_aid_button(seat: Seat, detail: str) -> None:
+    """Carries out a button of the decision aid, which writes nothing. Unknown buttons have no effect."""
     action, _, answer = detail.partition(".")
     match action:
         case "open":
@@ -307,14 +327,15 @@ def _aid(seat: Seat, detail: str) -> None:
             seat.aid = seat.aid.back()
         case "answer" if seat.aid is not None and seat.aid.question is not None:
             # The button names its question, since an answer to another question comes from an old page.
-            question, _, word = answer.partition(".")
-            if seat.aid.question.id == question and seat.aid.question.answer(word) is not None:
-                seat.aid = seat.aid.answer(word)
+            question, _, choice = answer.partition(".")
+            if seat.aid.question.id == question and seat.aid.question.answer(choice) is not None:
+                seat.aid = seat.aid.answer(choice)
         case _:
             pass
 
 
-def _count(text: str) -> int:
+def _parse_count(text: str) -> int:
+    """A number that a page reports, limited to a plausible value; 0 if it is not valid."""
     return min(int(text), MAX_JUDGING_MS) if re.fullmatch(r"[0-9]{1,9}", text) else 0
 
 
@@ -323,11 +344,12 @@ _FLAGS = frozenset(flag.value for flag in Flag)
 
 
 COORDINATE = "/coordinate"
-OTHER_FIELDS = 40  # Chosen: more than a form has beside the raters to whom responses move.
+MAX_OTHER_FIELDS = 40
+"""More fields than a form has, apart from the raters to whom responses move."""
 
 
 class RatersSite(SeatedSite[Seat, Post]):
-    """The site. rater_names: whether adjudicators see the names of raters. Other parameters are as in `BaseSite`."""
+    """The site. show_names: whether adjudicators see the names of raters. Other parameters are as in `BaseSite`."""
 
     PLACE = "/judge"
     INSTRUCTIONS, GUIDE = "instructions.html", "guide.html"
@@ -341,88 +363,87 @@ class RatersSite(SeatedSite[Seat, Post]):
         keys: RaterKeys,
         *,
         reached: SiteReach = HERE,
-        rater_names: bool = False,
+        show_names: bool = False,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._room = room
-        self._shelf = SoundCache()
+        self._sounds = SoundCache()
         self._now_s = now_s
         routes = [
             Route("/earlier", self._earlier_page),
-            Route(COORDINATE, self._progress, methods=["GET"]),
+            Route(COORDINATE, self._show_progress, methods=["GET"]),
             Route(COORDINATE, self._reassign, methods=["POST"]),
             Route("/sound/{item}/{which}", self._sound),
             Route("/sound/{item}/{which}/picture", self._sound),
         ]
-        templates = pages(keys, room.round, names=rater_names)
-        most_fields = OTHER_FIELDS + len(room.round.raters)
-        super().__init__(room, invitations, templates, routes, reached=reached, most_fields=most_fields)
+        templates = rater_templates(keys, room.round, show_names=show_names)
+        max_fields = MAX_OTHER_FIELDS + len(room.round.raters)
+        super().__init__(room, invitations, templates, routes, reached=reached, max_fields=max_fields)
 
     def _place(self, visit: Visit) -> str:
         coordinates = visit.invitation is not None and visit.invitation.coordinator
         return COORDINATE if coordinates else super()._place(visit)
 
-    def _new_seat(self, name: str, reading: int, *, adjudicating: bool) -> Seat:
-        return Seat(self._room.adjudication(name) if adjudicating else self._room.desk(name), read=reading)
+    def _new_seat(self, name: str, known_reading: int, *, adjudicating: bool) -> Seat:
+        desk = self._room.adjudication(name) if adjudicating else self._room.desk(name)
+        return Seat(desk, known_reading=known_reading)
 
-    def _take_in(self, seat: Seat) -> None:
+    def _update_desk(self, seat: Seat) -> None:
         self._room.update(seat.desk)
 
     def _seat_page(self, seat: Seat) -> tuple[str, Mapping[str, object]]:
-        return "desk.html", desk_page(seat.new_page(self._now_s()), seat)
+        return "desk.html", desk_values(seat.add_playing_page(self._now_s()), seat)
 
-    def _read(self, fields: Mapping[str, str], form: FormData) -> Post:
-        """The form, without invalid values."""
+    def _parse_form(self, fields: Mapping[str, str], form: FormData) -> Post:
         confidence = fields.get("confidence", "")
         sub_flags = sorted(str(text) for text in form.getlist("sub_flag"))
         return Post(
-            do=fields.get("do", ""),
-            sight=fields.get("item", ""),
+            button=fields.get("do", ""),
+            item_key=fields.get("item", ""),
             turn=fields.get("turn", ""),
             page=fields.get("page", ""),
-            plays=_count(fields.get("plays", "")),
-            heard_ms=_count(fields.get("heard_ms", "")),
+            plays=_parse_count(fields.get("plays", "")),
+            heard_ms=_parse_count(fields.get("heard_ms", "")),
             heard_end=fields.get("heard_end", "") == "1",
             comment=fields.get("comment"),
             confidence=int(confidence) if confidence in ("1", "2", "3") else None,
             sub_flags=tuple(flag for flag in SubFlag if flag.value in sub_flags),
             claimed=fields.get("claimed", ""),
-            draft="has_draft" in fields,
-            mark=content_mark({**fields, "sub_flags": ",".join(sub_flags)}),
+            has_draft="has_draft" in fields,
+            content_hash=hash_content({**fields, "sub_flags": ",".join(sub_flags)}),
         )
 
     def _apply(self, seat: Seat, post: Post) -> PostResult:
-        action, _, detail = post.do.partition(".")
-        outlasts = action not in ("undo", "aid", "go_on", "earlier", "later", "leave")
-        result = seat.standing(post, outlasts=outlasts)
-        if result is PostResult.STALE and post.do == "go_on":
-            return PostResult.REPEATED  # the explanation was already ended
-        if result is PostResult.STALE and action == "open":
-            result = PostResult.DONE  # allowed from a list of any age, since it judges nothing
-        if result is not PostResult.DONE:
-            return result
-        seat.heard(post.page, post.plays, post.heard_ms, self._now_s(), to_end=post.heard_end)
-        if post.draft:
+        action, _, detail = post.button.partition(".")
+        outlasts_restart = action not in ("undo", "aid", "go_on", "earlier", "later", "leave")
+        admission = seat.admission(post, outlasts_restart=outlasts_restart)
+        if admission is Admission.REPEATED:
+            return PostResult.REPEATED
+        if admission is Admission.STALE and action != "open":  # it judges nothing, so a list of any age may open
+            # A stale "go_on" is a repetition: the explanation was already ended.
+            return PostResult.REPEATED if post.button == "go_on" else PostResult.STALE
+        seat.report_plays(post.page, post.plays, post.heard_ms, self._now_s(), to_end=post.heard_end)
+        if post.has_draft:
             _fill_draft(seat, post)
         match action:
             case "draft":
                 return PostResult.DONE
             case "aid":
-                _aid(seat, detail)
+                _press_aid_button(seat, detail)
                 return PostResult.DONE
             case "transcript":
                 seat.desk.show_transcript()
                 return PostResult.DONE
-        seat.desk.ids.begin(post.request)
-        if not _writes(seat, action, detail):
+        seat.desk.ids.begin(post.post_id)
+        if not _press_button(seat, action, detail):
             return PostResult.UNKNOWN
-        seat.next_turn(post.request)
+        seat.begin_turn(post.post_id)
         return PostResult.DONE
 
     def _earlier_page(self, request: Request) -> Response:
         visit = self._rater(request)
         seat = self._seat(visit)
-        words = search_words(request.query_params.get("words", ""))
+        words = clean_search(request.query_params.get("words", ""))
         place = self._place(visit)
         with seat.lock:
             hits = seat.desk.reopenable_items(words)
@@ -437,18 +458,18 @@ class RatersSite(SeatedSite[Seat, Post]):
                 adjudicating=place == ADJUDICATE,
             )
 
-    def _progress(self, request: Request) -> Response:
-        visit = self._coordinator(request)
-        self.readings.read_if_due(WAITING_S)
-        return self._coordination_page(visit, giving=request.query_params.get("give", ""))
+    def _show_progress(self, request: Request) -> Response:
+        visit = self._coordinator_visit(request)
+        self.refresher.read_if_due(WAITING_INTERVAL_S)
+        return self._coordination_page(visit, giver=request.query_params.get("give", ""))
 
     async def _reassign(self, request: Request) -> Response:
-        visit = self._coordinator(request)
+        visit = self._coordinator_visit(request)
         fields, form = await self._checked_form(request, visit)
         recipients = [str(rater) for rater in form.getlist("to")]
-        return await run_in_threadpool(self._reassigned, visit, fields.get("rater", ""), recipients)
+        return await run_in_threadpool(self._move_responses, visit, fields.get("rater", ""), recipients)
 
-    def _reassigned(self, visit: Visit, rater: str, recipients: Sequence[str]) -> Response:
+    def _move_responses(self, visit: Visit, rater: str, recipients: Sequence[str]) -> Response:
         assert visit.invitation is not None
         try:
             moved, unassigned = self._room.reassign(rater, recipients, visit.invitation.rater)
@@ -456,40 +477,42 @@ class RatersSite(SeatedSite[Seat, Post]):
             return self._coordination_page(visit, 400, alert=f"Nothing was moved: {error.what}.")
         except HarnessError:
             return self._coordination_page(visit, 503, alert=UNSAVED)
-        self.readings.number += 1  # so that all desks get the new shares
+        self.refresher.announce_change()  # so that all desks get the new shares
         rest = f"; {unassigned} stay unassigned: all of these raters have them already" if unassigned else ""
         return self._coordination_page(
             visit, notice=f"{counted(moved, 'response')} of {rater} moved to {', '.join(recipients)}{rest}."
         )
 
-    def _coordinator(self, request: Request) -> Visit:
+    def _coordinator_visit(self, request: Request) -> Visit:
+        """The visit of a coordinator. Refuses others (403)."""
         visit = self._rater(request)
         if self._place(visit) != COORDINATE:
             raise HTTPException(403, NOT_YOURS)
         return visit
 
     def _coordination_page(
-        self, visit: Visit, status: int = 200, *, giving: str = "", notice: str = "", alert: str = ""
+        self, visit: Visit, status: int = 200, *, giver: str = "", notice: str = "", alert: str = ""
     ) -> Response:
         now_s = time.time()
         invited = [
             invitation.rater
             for invitation in self.invitations.everyone
-            if invitation.holds(now_s) and not invitation.adjudicator and not invitation.coordinator
+            if invitation.is_valid(now_s) and not invitation.adjudicator and not invitation.coordinator
         ]
-        values = coordinator_page(self._room, giving, invited)
+        values = coordinator_values(self._room, giver, invited)
         return self._page("coordinate.html", visit, status, said=notice, alert=alert, **values)
 
     def _sound(self, request: Request) -> Response:
+        """The response or the query of an item of this rater: as WAV, or its picture."""
         seat = self._seat(self._rater(request))
         kind = request.path_params["which"]
         with seat.lock:
             item = seat.desk.item(request.path_params["item"])
         if item is None or kind not in ("response", "query"):
             raise HTTPException(404, "That sound is not among yours.")
-        make = self._room.response_sound if kind == "response" else self._room.query_sound
+        make_sound = self._room.response_sound if kind == "response" else self._room.query_sound
         fault = "This sound cannot be made or read. Report it to the person who runs the site."
-        content = self._shelf.get((item.id, kind), lambda: make(item), fault)
+        content = self._sounds.get((item.id, kind), lambda: make_sound(item), fault)
         if request.url.path.endswith("/picture"):
-            return Response(picture(content), media_type="image/svg+xml")
+            return Response(draw_picture(content), media_type="image/svg+xml")
         return serve_range(content, "audio/wav", request.headers.get("range"))

@@ -1,4 +1,4 @@
-"""A site where each visitor works at a seat: its page, the effect of its buttons, and its alerts.
+"""A site where each visitor works at a seat: the page of a seat, the effect of its buttons, and its alerts.
 
     GET:  visit → seat → updates from elsewhere → page
 
@@ -17,7 +17,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, auto
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from starlette.concurrency import run_in_threadpool
@@ -34,16 +34,31 @@ from harness.web.invitations import Invitations, SiteReach
 
 
 class PostResult(Enum):
-    """The result of a post. REPEATED: the same post was already carried out. STALE: the page was old, and nothing was
-    done.
+    """The result of a post.
 
-    UNKNOWN: the page has no such button.
+    - DONE: it was carried out.
+    - REPEATED: nothing was done, since the same post was already carried out.
+    - STALE: nothing was done, since the page was old.
+    - UNKNOWN: nothing was done, since the page has no such button.
     """
 
     DONE = "done"
     REPEATED = "repeated"
     STALE = "stale"
     UNKNOWN = "unknown"
+
+
+class Admission(Enum):
+    """Whether a post may be carried out.
+
+    - ACCEPTED: it may.
+    - REPEATED: the same post was already carried out.
+    - STALE: its page does not show the current item, or is of an earlier turn.
+    """
+
+    ACCEPTED = auto()
+    REPEATED = auto()
+    STALE = auto()
 
 
 MAX_PAGES = 20
@@ -54,50 +69,50 @@ MAX_PAGES = 20
 class SubmittedForm:
     """A form that a browser has sent.
 
-    - do: name of the pressed button. The script of the page sends `draft.quiet`.
-    - turn, sight: turn and sight of the seat when the page was sent.
+    - button: name of the pressed button. The script of the page sends `draft.quiet`.
+    - turn, item_key: `turn` and `item_key` of the seat when the page was sent.
     - page: name of the page.
     - comment: as the browser sent it; None if the form has no such field.
-    - draft: whether the form has the fields of a draft.
-    - mark: hash of its content, from `content_mark`.
+    - has_draft: whether the form has the fields of a draft.
+    - content_hash: hash of its content, from `hash_content`.
     """
 
-    do: str
+    button: str
     turn: str
-    sight: str
+    item_key: str
     page: str
     comment: str | None
-    draft: bool
-    mark: str
+    has_draft: bool
+    content_hash: str
 
     @property
-    def request(self) -> str:
-        """A text that identifies this post. The ids of its rows derive from it."""
-        return f"{self.turn}\n{self.mark}"
+    def post_id(self) -> str:
+        """Identifies this post. The ids of its rows derive from it."""
+        return f"{self.turn}\n{self.content_hash}"
 
 
 @dataclass(slots=True, kw_only=True)
 class BaseSeat(ABC):
     """A seat: its current item, and whether a page still shows that item. Callers must hold `lock`.
 
-    - turn: changes with the item, so that posts from old pages can be recognised. It consists of start and number.
-    - done: the last post that changed the turn, so that a repetition can be recognised.
-    - read: number of the last reading of files that the desk knows.
-    - change: the latest form that arrived: the document, and the number that its script gave the form.
-    - comments: the last known comment in each page of this turn.
+    - start_id, turn_number: they make up the `turn`. start_id is random, so it differs after a restart of the site.
+    - last_post_id: id of the last post that changed the turn, so that a repetition can be recognised.
+    - known_reading: number of the last reading of files that the desk knows.
+    - latest_form: the latest form that arrived: the document, and the number that its script gave the form.
+    - comments: the last known comment in each page of this turn, by name of the page.
     """
 
     lock: threading.RLock = field(default_factory=threading.RLock)
-    start: str = field(default_factory=lambda: secrets.token_hex(4))
-    number: int = 0
-    done: str = ""
-    read: int = 0
-    change: tuple[str, int] = ("", 0)
+    start_id: str = field(default_factory=lambda: secrets.token_hex(4))
+    turn_number: int = 0
+    last_post_id: str = ""
+    known_reading: int = 0
+    latest_form: tuple[str, int] = ("", 0)
     comments: dict[str, str] = field(default_factory=dict)
 
     @property
     @abstractmethod
-    def sight(self) -> str:
+    def item_key(self) -> str:
         """Identifies the current item, also after a restart of the site; "" without one."""
 
     @property
@@ -107,38 +122,42 @@ class BaseSeat(ABC):
 
     @property
     @abstractmethod
-    def waits(self) -> bool:
-        """Whether all work is done."""
+    def is_waiting(self) -> bool:
+        """Whether the visitor has finished, and waits for new work."""
 
     @abstractmethod
-    def present(self) -> None:
+    def note_presence(self) -> None:
         """Records that the person is present, shown by a page or a button."""
 
     @abstractmethod
-    def is_saved(self, request: str) -> bool:
-        """Whether the rows of a request are on the disk, also after a restart of the site."""
+    def is_saved(self, post_id: str) -> bool:
+        """Whether the rows of a post are on the disk, also after a restart of the site."""
 
     @property
     def turn(self) -> str:
-        return f"{self.start}.{self.number}"
+        """Changes with the item, so that posts from old pages can be recognised."""
+        return f"{self.start_id}.{self.turn_number}"
 
-    def next_turn(self, done: str = "") -> None:
-        self.number += 1
-        self.done = done
+    def begin_turn(self, post_id: str = "") -> None:
+        """Begins the next turn, and forgets the pages of this one. post_id: the post that ended it; "" for none."""
+        self.turn_number += 1
+        self.last_post_id = post_id
         self.comments.clear()
 
-    def name_page(self) -> str:
-        """Makes the name of a page before it is sent."""
+    def add_page(self) -> str:
+        """Makes the name of a page before it is sent, and remembers the comment that the page shows."""
         while len(self.comments) >= MAX_PAGES:
-            del self.comments[next(iter(self.comments))]
+            oldest = next(iter(self.comments))
+            del self.comments[oldest]
         name = secrets.token_hex(4)
         self.comments[name] = self.comment
         return name
 
-    def take_comment(self, post: SubmittedForm, write: Callable[[str], object]) -> None:
-        """Writes the comment of a form if the page has changed it; errors of `write`.
+    def save_comment(self, post: SubmittedForm, write: Callable[[str], object]) -> None:
+        """Calls `write` with the comment of a form if the page has changed it. Raises what `write` raises.
 
-        A page on which nothing was typed must not undo what was typed on another page of the same item.
+        A page on which nothing was typed must not undo what was typed on another page of the same item. This needs the
+        comment with which the page was sent, so it does not apply to pages that are no longer remembered.
         """
         if post.comment is None:
             return
@@ -148,42 +167,48 @@ class BaseSeat(ABC):
         if page_comment is not None:
             self.comments[post.page] = comment
 
-    def is_stale(self, change: str) -> bool:
-        """Whether a later form of the same document has already arrived. change: `DOCUMENT.NUMBER` of the form; "" if
-        it has none."""
-        document, _, digits = change.partition(".")
+    def note_form(self, form_number: str) -> bool:
+        """Records that a form arrived, and returns whether a later form of its document had arrived before.
+
+        form_number: `DOCUMENT.NUMBER` from the page's script; "" for a form without one, which is never late.
+        """
+        document, _, digits = form_number.partition(".")
         if not re.fullmatch(r"[0-9]{1,9}", digits):
             return False
         number = int(digits)
-        if document == self.change[0] and number < self.change[1]:
+        latest_document, latest_number = self.latest_form
+        if document == latest_document and number < latest_number:
             return True
-        self.change = document, number
+        self.latest_form = document, number
         return False
 
-    def standing(self, post: SubmittedForm, *, outlasts: bool) -> PostResult:
-        """Whether a post may be carried out: its page must have this turn and sight.
+    def admission(self, post: SubmittedForm, *, outlasts_restart: bool) -> Admission:
+        """Whether a post may be carried out: its page must have this turn and item.
 
-        outlasts: whether the post is also valid from a page that was sent before a restart of the site, if that shows
-        the same item.
+        outlasts_restart: whether the post is also valid from a page that was sent before a restart of the site, if that
+        page shows the same item.
         """
-        if post.request == self.done or self.is_saved(post.request):
-            return PostResult.REPEATED
-        if (post.turn, post.sight) == (self.turn, self.sight):
-            return PostResult.DONE
-        start, _, _ = post.turn.partition(".")
-        return PostResult.DONE if outlasts and start != self.start and post.sight == self.sight else PostResult.STALE
+        if post.post_id == self.last_post_id or self.is_saved(post.post_id):
+            return Admission.REPEATED
+        if post.item_key != self.item_key:
+            return Admission.STALE
+        if post.turn == self.turn:
+            return Admission.ACCEPTED
+        start_id, _, _ = post.turn.partition(".")
+        is_from_before_restart = start_id != self.start_id
+        return Admission.ACCEPTED if outlasts_restart and is_from_before_restart else Admission.STALE
 
 
-def content_mark(fields: dict[str, str]) -> str:
-    """A hash of a post's content."""
-    ignored = ("plays", "heard_ms", "heard_end", "page", "change")  # these differ if a button is pressed again
+def hash_content(fields: dict[str, str]) -> str:
+    """The hash of a post's content, which is equal if the same button of the same page is pressed again."""
+    ignored = ("plays", "heard_ms", "heard_end", "page", "change")  # these differ at the second press
     content = "\n".join(f"{name}={fields[name]}" for name in sorted(fields) if name not in ignored)
     return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
 
 
-REFRESH_S = 60.0
+REFRESH_INTERVAL_S = 60.0
 """Interval at which files are read again while a visitor works."""
-WAITING_S = 5.0
+WAITING_INTERVAL_S = 5.0
 """The same interval while a visitor has finished and waits for more work."""
 
 
@@ -197,25 +222,26 @@ class RefreshableRoom(Protocol):
 
 
 class RoomRefresher:
-    """Reads updates from elsewhere at intervals, in a thread, so that no request waits for it."""
+    """Reads updates from elsewhere at intervals, in a thread, so that no request waits for it; thread-safe."""
 
     def __init__(self, room: RefreshableRoom, now_s: Callable[[], float] = time.monotonic) -> None:
         self._room = room
         self._now_s = now_s
         self._lock = threading.Lock()
-        self._read_s = now_s()
+        """Held while a field below is written."""
+        self._last_started_s = now_s()
         self._reading_thread: threading.Thread | None = None
         self.number = 0
-        self.failed = ""
+        """Number of the last reading that succeeded. Seats that know an earlier one update their desks."""
 
-    def read_if_due(self, after_s: float = REFRESH_S) -> None:
-        """Begins a reading if the last one was at least after_s ago."""
+    def read_if_due(self, interval_s: float = REFRESH_INTERVAL_S) -> None:
+        """Begins a reading if the last one began at least interval_s ago, and has ended."""
         with self._lock:
             if self._reading_thread is not None and self._reading_thread.is_alive():
                 return
-            if self._now_s() - self._read_s < after_s:
+            if self._now_s() - self._last_started_s < interval_s:
                 return
-            self._read_s = self._now_s()
+            self._last_started_s = self._now_s()
             self._reading_thread = threading.Thread(target=self._read, name="reading sessions", daemon=True)
             self._reading_thread.start()
 
@@ -229,20 +255,24 @@ class RoomRefresher:
     def _read(self) -> None:
         try:
             self._room.refresh()
-        except HarnessError as error:
-            # The last reading stays valid. The next attempt to save reports the same fault.
-            self.failed = str(error)
-            return
-        self.failed = ""
-        self.number += 1
+        except HarnessError:
+            return  # The last reading stays valid. The next attempt to save reports the same fault.
+        self.announce_change()
+
+    def announce_change(self) -> None:
+        """Makes all seats update their desks at their next request."""
+        with self._lock:
+            self.number += 1
 
 
 MAX_SEARCH_CHARS = 200
 
 
-def search_words(text: str) -> str:
-    """The words of a search, cleaned. The page shows them again; they are not stored."""
-    visible = "".join(sign for sign in " ".join(text.split()) if sign.isprintable() or sign in "\u200c\u200d")
+def clean_search(text: str) -> str:
+    """The words of a search, without invisible characters. The page shows them again; they are not stored."""
+    # Some scripts need the zero-width joiner and non-joiner, which do not count as printable.
+    joiners = "\u200c\u200d"
+    visible = "".join(char for char in " ".join(text.split()) if char.isprintable() or char in joiners)
     return to_nfc(visible)[:MAX_SEARCH_CHARS]
 
 
@@ -276,12 +306,11 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
     """The text for a visitor who has no work here."""
 
     @abstractmethod
-    def _new_seat(self, name: str, reading: int, *, adjudicating: bool) -> AnySeat:
-        """Makes the seat of a visitor; InputError if they have no work here. reading: number of the last reading of
-        files, for its `read`."""
+    def _new_seat(self, name: str, known_reading: int, *, adjudicating: bool) -> AnySeat:
+        """Makes the seat of a visitor. Raises InputError if they have no work here."""
 
     @abstractmethod
-    def _take_in(self, seat: AnySeat) -> None:
+    def _update_desk(self, seat: AnySeat) -> None:
         """Passes updates from elsewhere to the desk of a seat."""
 
     @abstractmethod
@@ -289,13 +318,13 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
         """The template of a seat's page, and its values in addition to those of `_render_seat`."""
 
     @abstractmethod
-    def _read(self, fields: Mapping[str, str], form: FormData) -> AnyPost:
-        """The post that a form contains. fields: the fields that occur once in it."""
+    def _parse_form(self, fields: Mapping[str, str], form: FormData) -> AnyPost:
+        """The post that a form contains, without invalid values. fields: the fields that occur once in the form."""
 
     @abstractmethod
     def _apply(self, seat: AnySeat, post: AnyPost) -> PostResult:
-        """Carries out a post. InputError for a comment that is not valid; LogFull or another HarnessError if saving
-        fails."""
+        """Carries out a post. Raises InputError for a comment that is not valid, and LogFull or another HarnessError if
+        saving fails."""
 
     # What all these sites have in common
 
@@ -307,38 +336,40 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
         routes: Sequence[Route] = (),
         *,
         reached: SiteReach,
-        most_fields: int,
+        max_fields: int,
     ) -> None:
-        self.readings = RoomRefresher(room)
+        self.refresher = RoomRefresher(room)
         self._seats: dict[tuple[str, str], AnySeat] = {}
         """Seats by path and name of the visitor. A seat is made at the first request, from the rows on the disk."""
-        self._making = threading.Lock()
+        self._seats_lock = threading.Lock()
+        """Protects `_seats`. It is held while a seat is made, so first visits wait for each other."""
         shared = [
-            Route("/instructions", self._text(self.INSTRUCTIONS)),
-            Route("/guide", self._text(self.GUIDE)),
-            *(Route(place, self._desk, methods=["GET"]) for place in (self.PLACE, ADJUDICATE)),
-            *(Route(place, self._post, methods=["POST"]) for place in (self.PLACE, ADJUDICATE)),
+            Route("/instructions", self._static_page_endpoint(self.INSTRUCTIONS)),
+            Route("/guide", self._static_page_endpoint(self.GUIDE)),
+            *(Route(place, self._show_seat, methods=["GET"]) for place in (self.PLACE, ADJUDICATE)),
+            *(Route(place, self._receive_post, methods=["POST"]) for place in (self.PLACE, ADJUDICATE)),
         ]
-        super().__init__(invitations, templates, [*shared, *routes], reached, most_fields)
+        super().__init__(invitations, templates, [*shared, *routes], reached, max_fields)
 
     def close(self) -> None:
         """Waits until no reading is in progress."""
-        self.readings.wait()
+        self.refresher.wait()
 
     def _place(self, visit: Visit) -> str:
+        # A subclass can send a visitor elsewhere (coordinators), where there is no seat.
         return ADJUDICATE if visit.invitation is not None and visit.invitation.adjudicator else self.PLACE
 
-    def _text(self, template: str) -> Callable[[Request], Response]:
+    def _static_page_endpoint(self, template: str) -> Callable[[Request], Response]:
         def endpoint(request: Request) -> Response:
             visit = self._rater(request)
             place = self._place(visit)
             if place in (self.PLACE, ADJUDICATE):
-                self._new_seat_of(visit)  # refuses visitors without work before they read; the seat is not kept yet
+                self._make_seat(visit)  # refuses visitors without work before they read; the seat is not kept yet
             return self._page(template, visit, place=place)
 
         return endpoint
 
-    def _desk(self, request: Request) -> Response:
+    def _show_seat(self, request: Request) -> Response:
         visit = self._rater(request)
         if request.url.path != self._place(visit):
             return RedirectResponse(self._place(visit), 303)
@@ -346,18 +377,19 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
         with seat.lock:
             return self._render_seat(visit, seat)
 
-    async def _post(self, request: Request) -> Response:
+    async def _receive_post(self, request: Request) -> Response:
         visit = self._rater(request)
         fields, form = await self._checked_form(request, visit)
-        post = self._read(fields, form)
+        post = self._parse_form(fields, form)
         if request.url.path != self._place(visit):
             raise HTTPException(403, NOT_YOURS)
-        return await run_in_threadpool(self._apply_post, visit, post, fields.get("change", ""))
+        return await run_in_threadpool(self._answer_post, visit, post, fields.get("change", ""))
 
-    def _apply_post(self, visit: Visit, post: AnyPost, change: str) -> Response:
+    def _answer_post(self, visit: Visit, post: AnyPost, form_number: str) -> Response:
         seat = self._seat(visit)
         with seat.lock:
-            if seat.is_stale(change) and post.do == "draft.quiet":
+            is_late = seat.note_form(form_number)
+            if is_late and post.button == "draft.quiet":
                 return Response(status_code=204)
             try:
                 result = self._apply(seat, post)
@@ -372,7 +404,7 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
                 return self._render_seat(visit, seat, 409, self.STALE)
             if result is PostResult.UNKNOWN:
                 return self._render_seat(visit, seat, 400, NO_BUTTON)
-        if post.do == "draft.quiet":
+        if post.button == "draft.quiet":
             return Response(status_code=204)
         return RedirectResponse(self._place(visit), 303)
 
@@ -382,29 +414,30 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
         name, place = name_key(visit.invitation.rater), self._place(visit)
         if place not in (self.PLACE, ADJUDICATE):
             raise HTTPException(403, NOT_YOURS)
-        with self._making:
+        with self._seats_lock:
             if (place, name) not in self._seats:
-                self._seats[place, name] = self._new_seat_of(visit)
+                self._seats[place, name] = self._make_seat(visit)
             seat = self._seats[place, name]
-        self.readings.read_if_due()
+        self.refresher.read_if_due()
         with seat.lock:
-            number = self.readings.number
-            if seat.read != number:
-                sight = seat.sight
-                self._take_in(seat)
-                seat.read = number
-                if seat.sight != sight:
-                    seat.next_turn()
-            seat.present()
-            if seat.waits:
-                self.readings.read_if_due(WAITING_S)
+            reading = self.refresher.number
+            if seat.known_reading != reading:
+                previous_key = seat.item_key
+                self._update_desk(seat)
+                seat.known_reading = reading
+                if seat.item_key != previous_key:
+                    seat.begin_turn()
+            seat.note_presence()
+            if seat.is_waiting:
+                self.refresher.read_if_due(WAITING_INTERVAL_S)
         return seat
 
-    def _new_seat_of(self, visit: Visit) -> AnySeat:
+    def _make_seat(self, visit: Visit) -> AnySeat:
+        """A new seat for a visitor. Refuses visitors without work here (403)."""
         assert visit.invitation is not None
         adjudicating = self._place(visit) == ADJUDICATE
         try:
-            return self._new_seat(visit.invitation.rater, self.readings.number, adjudicating=adjudicating)
+            return self._new_seat(visit.invitation.rater, self.refresher.number, adjudicating=adjudicating)
         except InputError as error:
             raise HTTPException(403, self.NOT_INVITED) from error
 
@@ -417,5 +450,5 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
         the draft; None without one.
         """
         template, values = self._seat_page(seat)
-        of_seat = {"place": self._place(visit), "turn": seat.turn, "sight": seat.sight, "alert": alert}
-        return self._page(template, visit, status, **of_seat, **values, refused_comment=comment)
+        seat_values = {"place": self._place(visit), "turn": seat.turn, "sight": seat.item_key, "alert": alert}
+        return self._page(template, visit, status, **seat_values, **values, refused_comment=comment)

@@ -24,41 +24,39 @@ from harness.web.invitations import Invitations, SiteReach
 if TYPE_CHECKING:
     from harness.web.base_site import BaseSite
 
-WAIT_FOR_REQUESTS_S = 5
+OPEN_REQUESTS_TIMEOUT_S = 5
+"""Time that open requests have to finish after the signal that ends the site."""
 INVITATION_DAYS = 30.0
 """Validity of an invitation that is made at the start, in days."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebOptions:
-    """How a site is served.
-
-    - address: the address on which to listen. Other hosts are allowed only with TLS (tls_cert and tls_key, PEM files)
-      or with `insecure`.
-    - port: 0 for any free port.
-    - invitations: the file of invitations.
-    - keys: the keys of the raters' site.
-    - public_url: the address for visitors if it differs (a name, a proxy). With https://, cookies need TLS.
-    - names: whether adjudicators see the names of raters.
-    - invite: pseudonym for whom to make and print a new invitation; "" for none. adjudicator: whether this person is an
-      adjudicator.
-    """
+    """How a site is served."""
 
     address: str = "127.0.0.1"
+    """The address on which to listen. Other hosts can reach it only with TLS or `insecure`."""
     port: int = 8765
+    """0 for any free port."""
     tls_cert: Path | None = None
     tls_key: Path | None = None
+    """PEM files of the certificate and its key; both None without TLS."""
     invitations: Path = Path("invitations.json")
     keys: RaterKeys = field(default_factory=RaterKeys)
+    """The keys of the raters' site."""
     insecure: bool = False
     public_url: str = ""
+    """The address for visitors if it differs (a name, a proxy); "" if not. With https://, cookies need TLS."""
     names: bool = False
+    """Whether adjudicators see the names of raters."""
     invite: str = ""
+    """Pseudonym for whom to make and print a new invitation; "" for none."""
     adjudicator: bool = False
+    """Whether that person is an adjudicator."""
 
 
 MakeSite = Callable[[Invitations, SiteReach], "BaseSite"]
-"""Makes a site. It may import the web framework."""
+"""Makes a site. The function may import the web framework, whose absence `serve_site` reports first."""
 
 
 def serve(room: RatingRoom, options: WebOptions) -> int:
@@ -67,7 +65,7 @@ def serve(room: RatingRoom, options: WebOptions) -> int:
     def make(invitations: Invitations, reached: SiteReach) -> BaseSite:
         from harness.web.raters_site import RatersSite
 
-        return RatersSite(room, invitations, options.keys, reached=reached, rater_names=options.names)
+        return RatersSite(room, invitations, options.keys, reached=reached, show_names=options.names)
 
     return _print_farewell(serve_site(make, options, "raters' site"))
 
@@ -88,17 +86,17 @@ def _print_farewell(status: int) -> int:
     return status
 
 
-def serve_live(begin: Callable[[], Path | None], options: WebOptions) -> int:
+def serve_live(begin_run: Callable[[], Path | None], options: WebOptions) -> int:
     """Serves the live site, as described in `serve_site`. Ignores `keys` and `names` of the options.
 
-    begin: called just before the site is served, so that no run starts if the site cannot be served. Returns the only
-    session to show; None for all sessions of this user on this host.
+    begin_run: called just before the site is served, so that no run starts if the site cannot be served. It returns the
+    only session to show; None for all sessions of this user on this host.
     """
 
     def make(invitations: Invitations, reached: SiteReach) -> BaseSite:
         from harness.web.live_site import LiveSessions, LiveSite
 
-        return LiveSite(LiveSessions(begin()), invitations, reached=reached)
+        return LiveSite(LiveSessions(begin_run()), invitations, reached=reached)
 
     return serve_site(make, options, "live site")
 
@@ -107,11 +105,11 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
     """Serves a site until SIGINT or SIGTERM, then finishes open requests and returns 0. called: name of the site in
     messages.
 
-    InputError for conflicting options, a port in use, or no invitations. PluginError if the web framework is not
-    installed.
+    Raises InputError for conflicting options, a port in use, or no invitations, and PluginError if the web framework is
+    not installed.
     """
-    tls = _tls(options)
-    url = _public(options)
+    tls = _uses_tls(options)
+    public_address = _parse_public_url(options)
     if not _is_loopback(options.address) and not tls and not options.insecure:
         raise InputError(
             f"{options.address} is open to other computers, and without TLS they can read what people send",
@@ -127,7 +125,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
             f"the {called} is not installed ({error.name} is missing)", remedy=f"Install it: {pip_install('web')}"
         ) from error
     invitations = Invitations(options.invitations)
-    if not options.invite and not any(invitation.holds(time.time()) for invitation in invitations.everyone):
+    if not options.invite and not any(invitation.is_valid(time.time()) for invitation in invitations.everyone):
         raise InputError(
             "nobody is invited, or all invitations have ended",
             place=Place(str(options.invitations)),
@@ -138,8 +136,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
     if options.invite:  # only once the port is ours, since this ends the person's earlier link
         tokens = invitations.invite([options.invite], INVITATION_DAYS, adjudicator=options.adjudicator)
     port = listening.getsockname()[1]
-    names = {"localhost", socket.gethostname(), f"{socket.gethostname()}.local", url[1] if url else ""} - {""}
-    site = make(invitations, SiteReach(names, port, secure=tls or (url is not None and url[0] == "https")))
+    site = make(invitations, _site_reach(port, tls, public_address))
     config = uvicorn.Config(
         site.app,
         ssl_certfile=options.tls_cert,
@@ -154,7 +151,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
         proxy_headers=False,
         limit_concurrency=200,
         timeout_keep_alive=30,
-        timeout_graceful_shutdown=WAIT_FOR_REQUESTS_S,
+        timeout_graceful_shutdown=OPEN_REQUESTS_TIMEOUT_S,
         h11_max_incomplete_event_size=32_768,
     )
     server = uvicorn.Server(config)
@@ -168,14 +165,22 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
         moved = f"Links to {previous_address} do not work here. {remedy}"
         print(moved, file=sys.stderr, flush=True)  # noqa: T201
     invitations.set_address(address)
-    _run(server.run, listening, called)
+    _run_server(server.run, listening, called)
     site.close()
     return 0
 
 
-def _run(run: object, listening: socket.socket, called: str) -> None:
+def _site_reach(port: int, tls: bool, public_address: tuple[str, str] | None) -> SiteReach:
+    """How visitors reach the site that listens on this port. public_address: from `_parse_public_url`."""
+    names = {"localhost", socket.gethostname(), f"{socket.gethostname()}.local"}
+    if public_address is None:
+        return SiteReach(names, port, secure=tls)
+    scheme, public_name = public_address
+    return SiteReach(names | {public_name}, port, secure=tls or scheme == "https")
+
+
+def _run_server(run: Callable[..., None], listening: socket.socket, called: str) -> None:
     """Runs uvicorn until a signal. uvicorn then raises the signal again, which must not end this process."""
-    assert callable(run)
     previous_handlers = {signum: signal.signal(signum, lambda *_: None) for signum in (signal.SIGINT, signal.SIGTERM)}
     try:
         run(sockets=[listening])
@@ -188,6 +193,7 @@ def _run(run: object, listening: socket.socket, called: str) -> None:
 
 
 def _listen(options: WebOptions) -> socket.socket:
+    """A socket that listens on the address and port of the options. Raises InputError if that is not possible."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             options.address, options.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -208,12 +214,14 @@ def _listen(options: WebOptions) -> socket.socket:
     return listening
 
 
-def _tls(options: WebOptions) -> bool:
+def _uses_tls(options: WebOptions) -> bool:
+    """Whether the site itself uses TLS. Raises InputError if its certificate and key cannot be used together."""
     if (options.tls_cert is None) != (options.tls_key is None):
         raise InputError("TLS needs a certificate and its key", remedy="Give both --tls-cert and --tls-key")
     if options.tls_cert is None:
         return False
     try:
+        # With a password, the library does not ask for one at the terminal.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(options.tls_cert, options.tls_key, password="")
     except (ssl.SSLError, OSError, ValueError) as error:
         raise InputError(
@@ -224,8 +232,8 @@ def _tls(options: WebOptions) -> bool:
     return True
 
 
-def _public(options: WebOptions) -> tuple[str, str] | None:
-    """(scheme, host name) of the public address; None if there is none."""
+def _parse_public_url(options: WebOptions) -> tuple[str, str] | None:
+    """(scheme, host name) of the public address; None if there is none. Raises InputError for another URL."""
     if not options.public_url:
         return None
     try:
@@ -241,12 +249,17 @@ def _public(options: WebOptions) -> tuple[str, str] | None:
 
 
 def visitor_address(options: WebOptions, port: int) -> str:
-    """The address to which links lead: the public address, or else this host and the port. For 0.0.0.0 and :: it has
-    the name of this host."""
+    """The address to which links lead: the public address, or else that on which the site listens.
+
+    If the site listens on all addresses (0.0.0.0 or ::), links have the name of this host.
+    """
     if options.public_url:
         return options.public_url.rstrip("/")
     host = socket.gethostname() if options.address in ("", "0.0.0.0", "::") else options.address
-    return f"http{'s' if options.tls_cert else ''}://{f'[{host}]' if ':' in host else host}:{port}"
+    if ":" in host:
+        host = f"[{host}]"  # an IPv6 address
+    scheme = "https" if options.tls_cert else "http"
+    return f"{scheme}://{host}:{port}"
 
 
 def _is_loopback(address: str) -> bool:

@@ -17,14 +17,15 @@ from harness.model.errors import HarnessError, SoundGone
 from harness.model.stimulus import Waveform
 
 MAX_CACHED_BYTES = 48_000_000
-BARS = 180
-HEIGHT = 48
+BAR_COUNT = 180
+PICTURE_HEIGHT = 48  # in units of the SVG, as are the other sizes of the picture
+BAR_STEP, BAR_WIDTH = 4, 3
 COLOUR = "#4d86c6"  # legible on a light and on a dark page
 
 _RANGE = re.compile(r"bytes=([0-9]{0,12})-([0-9]{0,12})")
 
 
-def wav(sound: Waveform) -> bytes:
+def to_wav(sound: Waveform) -> bytes:
     """A sound as WAV: 16 bits, mono, without metadata."""
     samples = np.clip(np.rint(sound.samples * 32767.0), -32768, 32767).astype("<i2")
     buffer = io.BytesIO()
@@ -36,20 +37,23 @@ def wav(sound: Waveform) -> bytes:
     return buffer.getvalue()
 
 
-def picture(content: bytes) -> bytes:
-    """The picture of a WAV file, as SVG with `BARS` bars. Each bar stands for an equal span of time, and is as high as
-    its loudest sample."""
+def draw_picture(content: bytes) -> bytes:
+    """The picture of a WAV file, as SVG with `BAR_COUNT` bars.
+
+    Each bar stands for an equal span of time. Its height is that of its loudest sample, relative to the whole sound's.
+    """
     with wave.open(io.BytesIO(content)) as file:
         samples = np.abs(np.frombuffer(file.readframes(file.getnframes()), dtype="<i2").astype(np.int32))
     loudest = max(1, int(samples.max(initial=1)))
-    spans = np.array_split(samples, BARS)
+    spans = np.array_split(samples, BAR_COUNT)
     bars = []
     for number, span in enumerate(spans):
-        high = max(1.0, (HEIGHT - 4) * float(span.max(initial=0)) / loudest)
-        top = (HEIGHT - high) / 2
-        bars.append(f'<rect x="{number * 4}" y="{top:.1f}" width="3" height="{high:.1f}"/>')
+        height = max(1.0, (PICTURE_HEIGHT - 4) * float(span.max(initial=0)) / loudest)
+        top = (PICTURE_HEIGHT - height) / 2
+        bars.append(f'<rect x="{number * BAR_STEP}" y="{top:.1f}" width="{BAR_WIDTH}" height="{height:.1f}"/>')
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {BARS * 4} {HEIGHT}" preserveAspectRatio="none">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {BAR_COUNT * BAR_STEP} {PICTURE_HEIGHT}" '
+        f'preserveAspectRatio="none">'
         f'<g fill="{COLOUR}">{"".join(bars)}</g></svg>'
     ).encode()
 
@@ -74,25 +78,28 @@ def serve_range(content: bytes, media_type: str, range_header: str | None) -> Re
 
 
 class SoundCache:
-    """A cache of the sounds made last, by name, with at most MAX_CACHED_BYTES; thread-safe."""
+    """A cache of the sounds used last, by name, with at most MAX_CACHED_BYTES or one sound; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sounds: OrderedDict[tuple[str, str], bytes] = OrderedDict()
 
     def get(self, name: tuple[str, str], make: Callable[[], Waveform], fault: str) -> bytes:
-        """A WAV from the cache, or from `make`. If `make` fails: HTTPException 410 if the sound was removed, else 503
-        with the text `fault`."""
+        """A WAV from the cache, or from `make`.
+
+        If `make` fails, raises HTTPException: 410 if the sound was removed, else 503 with the text `fault`.
+        """
         with self._lock:
             if name in self._sounds:
                 self._sounds.move_to_end(name)
                 return self._sounds[name]
         try:
-            content = wav(make())
+            content = to_wav(make())
         except SoundGone as error:
             raise HTTPException(410, f"{error.what[0].upper()}{error.what[1:]}.") from error
         except HarnessError as error:
             raise HTTPException(503, fault) from error
+        # The lock was free meanwhile, since making takes long: two requests may have made the same sound.
         with self._lock:
             self._sounds[name] = content
             while len(self._sounds) > 1 and sum(map(len, self._sounds.values())) > MAX_CACHED_BYTES:

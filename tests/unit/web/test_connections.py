@@ -72,7 +72,7 @@ def test_half_requests_of_one_address_leave_room_for_others() -> None:
             writer.write(HEAD + b"abcd")
             assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200")
             writer.close()
-        assert len(state.connections) <= PromptConnection.most_waiting + 2
+        assert len(state.connections) <= PromptConnection.max_waiting + 2
         for _, writer in half:
             writer.close()
         await gone(state)

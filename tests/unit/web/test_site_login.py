@@ -15,11 +15,11 @@ from harness.model.errors import InputError
 from harness.web import base_site as login
 from harness.web.base_site import (
     COOKIE,
-    LIFE_S,
+    LOGIN_LIFE_S,
     MAX_BODY_BYTES,
-    MAX_REMEMBERED,
-    TRIES,
-    TRIES_IN_S,
+    MAX_REMEMBERED_TRIES,
+    MAX_TRIES,
+    TRIES_WINDOW_S,
     RateLimiter,
     host_name,
 )
@@ -132,7 +132,7 @@ def test_expired_invitations_open_nothing(premises: Premises) -> None:
 
 def test_a_cookie_is_too_old_after_its_life(monkeypatch: pytest.MonkeyPatch, ann: Browser) -> None:
     now = time.time()
-    monkeypatch.setattr("itsdangerous.timed.time.time", lambda: now + LIFE_S + 2)
+    monkeypatch.setattr("itsdangerous.timed.time.time", lambda: now + LOGIN_LIFE_S + 2)
     assert ann.client.get("/judge").status_code == 303
 
 
@@ -141,8 +141,8 @@ def test_using_the_site_renews_the_cookie(premises: Premises, monkeypatch: pytes
     ann.page()
     assert ann.client.cookies[premises.site.cookie_name] == first
     now = time.time()
-    monkeypatch.setattr("itsdangerous.timed.time.time", lambda: now + login.RENEW_S + 2)
-    monkeypatch.setattr("harness.web.base_site.time.time", lambda: now + login.RENEW_S + 2)
+    monkeypatch.setattr("itsdangerous.timed.time.time", lambda: now + login.RENEWAL_AGE_S + 2)
+    monkeypatch.setattr("harness.web.base_site.time.time", lambda: now + login.RENEWAL_AGE_S + 2)
     ann.page()
     assert ann.client.cookies[premises.site.cookie_name] != first
 
@@ -180,9 +180,9 @@ def test_login_requires_the_form_token_of_its_visit(premises: Premises) -> None:
 
 def test_token_guessing_is_rate_limited_without_disturbing_raters(premises: Premises) -> None:
     ann, guesser = premises.rater("ann"), premises.browser()
-    answers = [guesser.log_in("wrong").status_code for _ in range(TRIES + 1)]
-    assert answers == [403] * TRIES + [429]
-    assert int(guesser.log_in("wrong").headers["retry-after"]) <= TRIES_IN_S
+    answers = [guesser.log_in("wrong").status_code for _ in range(MAX_TRIES + 1)]
+    assert answers == [403] * MAX_TRIES + [429]
+    assert int(guesser.log_in("wrong").headers["retry-after"]) <= TRIES_WINDOW_S
     assert ann.client.get("/judge").status_code == 200
     assert guesser.log_in(premises.tokens["bob"]).status_code == 303, "a right token is always let in"
 
@@ -190,14 +190,14 @@ def test_token_guessing_is_rate_limited_without_disturbing_raters(premises: Prem
 def test_rate_limit_expires_and_is_per_address() -> None:
     now = [0.0]
     brake = RateLimiter(lambda: now[0])
-    for _ in range(TRIES):
-        brake.failed("1.2.3.4")
-    assert brake.wait_s("1.2.3.4") == TRIES_IN_S
+    for _ in range(MAX_TRIES):
+        brake.record_failure("1.2.3.4")
+    assert brake.wait_s("1.2.3.4") == TRIES_WINDOW_S
     assert brake.wait_s("1.2.3.5") == 0
-    now[0] = TRIES_IN_S
+    now[0] = TRIES_WINDOW_S
     assert brake.wait_s("1.2.3.4") == 0
-    for number in range(2 * MAX_REMEMBERED):
-        brake.failed(f"10.{number // 65536}.{number // 256 % 256}.{number % 256}")
+    for number in range(2 * MAX_REMEMBERED_TRIES):
+        brake.record_failure(f"10.{number // 65536}.{number // 256 % 256}.{number % 256}")
     assert brake.wait_s("1.2.3.4") == 0
 
 

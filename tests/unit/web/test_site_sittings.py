@@ -428,9 +428,9 @@ def test_refreshing_the_sessions_keeps_judgments_and_drafts(premises: Premises, 
         ann.press("label.correct")
     page = ann.page()
     ann.press("draft.quiet", page, comment="half")
-    premises.site.readings.read_if_due(0.0)
-    premises.site.readings.wait()
-    assert premises.site.readings.number == 1
+    premises.site.refresher.read_if_due(0.0)
+    premises.site.refresher.wait()
+    assert premises.site.refresher.number == 1
     reloaded = ann.page()
     assert item_of(reloaded) == item_of(page)
     assert fields_of(reloaded)["comment"] == "half"
@@ -438,7 +438,7 @@ def test_refreshing_the_sessions_keeps_judgments_and_drafts(premises: Premises, 
 
 
 def test_finished_rater_soon_sees_newly_answered_effects(premises: Premises) -> None:
-    premises.site.readings = RoomRefresher(premises.room, lambda: premises.now_s)
+    premises.site.refresher = RoomRefresher(premises.room, lambda: premises.now_s)
     ann = premises.rater("ann")
     while item_of(page := ann.page()):
         ann.press("label.correct", page)
@@ -446,7 +446,7 @@ def test_finished_rater_soon_sees_newly_answered_effects(premises: Premises) -> 
     answer_effect(premises.folder / "s1", item, word=EffectOutcome.RIGHT, observer="dora")
     premises.now_s += 6.0
     ann.page()
-    premises.site.readings.wait()
+    premises.site.refresher.wait()
     assert item_of(ann.page()) == item.id
 
 

@@ -50,7 +50,7 @@ class Premises:
         self._open(secure)
 
     def close(self) -> None:
-        self.site.readings.wait()
+        self.site.refresher.wait()
         self.room.close()
 
     def browser(self, base: str = BASE) -> Browser:
