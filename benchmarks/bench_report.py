@@ -72,7 +72,7 @@ with LogReader(Path(sys.argv[1])) as reader:
     while watch.last_seq < last:
         for _, entry in zip(range(500), rows):
             watch.receive(Logged(entry))
-        while watch.drain():
+        while watch.handle_messages():
             watch.view()
 """
 

@@ -134,8 +134,8 @@ class CaseItem(pytest.Item):
             raise CaseNotPassed(str(error)) from error
         cases = [test_case for suite in report.suites if suite.name == self.suite for test_case in suite.cases]
         self.case = next((test_case for test_case in cases if test_case.name == self.name), None) or self._fail_absent()
-        if self.case.said:
-            self.add_report_section("setup", "harness", "\n".join(self.case.said))
+        if self.case.output:
+            self.add_report_section("setup", "harness", "\n".join(self.case.output))
         match self.case.reason:
             case reason if reason is not None and reason.verdict is CaseVerdict.ERROR:
                 raise CaseNotPassed(f"{reason.message}\n{reason.text}".rstrip())

@@ -229,9 +229,9 @@ def profiles_page() -> str:
 
 def _leads_to(answer: AidAnswer) -> str:
     """The next question or the category that an answer of the aid leads to, in words."""
-    leads = answer.leads if isinstance(answer.leads, str) else ending_text(answer.leads)
-    noted = "".join(f", noting: {SUB_FLAG_TEXTS[flag]}" for flag in answer.notes)
-    match answer.leads_if_core:
+    leads = answer.target if isinstance(answer.target, str) else ending_text(answer.target)
+    noted = "".join(f", noting: {SUB_FLAG_TEXTS[flag]}" for flag in answer.sub_flags)
+    match answer.target_if_core:
         case None:
             return leads + noted
         case AidEnding() as ending:

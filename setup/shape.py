@@ -57,7 +57,7 @@ FOR_MACHINES: dict[str, str] = {
     "harness/report/wake_log_session.py": "the lines of a wake log",
     "harness/sound/equaliser.py:inverse": "the value of the option equaliser",
     "harness/sound/stimuli/voices/flite.py:speak": "an argument of flite",
-    "harness/web/sounds.py:picture": "coordinates of an SVG",
+    "harness/web/sounds.py:draw_picture": "coordinates of an SVG",
 }
 """`file` or `file:function` (or class) whose numbers no person reads in a sentence or table, with the reason."""
 _DIGITS_SPEC = re.compile(r"\.\d+|[eEfFgGn%]$")

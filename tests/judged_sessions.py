@@ -13,7 +13,7 @@ from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import Clip, JudgmentGiven, SessionStarted
 from harness.model.stimulus import Waveform
 from harness.model.trial import Outcome, Recognition, Trial
-from harness.rating.figures.judged_responses import JudgedResponse, judged_in
+from harness.rating.figures.judged_responses import JudgedResponse, judged_responses_of
 from harness.rating.judgment_log import JudgmentLog
 from harness.session.figures.progress import SessionFigures
 from harness.session.log.database import SqliteLog
@@ -102,7 +102,7 @@ def judged_responses(folder: Path) -> tuple[JudgedResponse, ...]:
             figures.add(entry)
     rows = [entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven)]
     progress = figures.snapshot()
-    return judged_in(progress.session.session_id if progress.session else "", progress.trials, rows)
+    return judged_responses_of(progress.session.session_id if progress.session else "", progress.trials, rows)
 
 
 def clips_of(folder: Path) -> dict[str, tuple[int, Clip]]:

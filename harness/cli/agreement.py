@@ -46,7 +46,7 @@ def command(
     Exit status: 0 done · 1 alpha is below --min-alpha or n/a · 2 wrong usage or input · 3 a log cannot be read.
     """
     from harness.rating.figures.agreement import agreement_figures
-    from harness.rating.figures.judged_responses import read_sessions, with_rows_of
+    from harness.rating.figures.judged_responses import read_sessions, with_selected_rows
     from harness.rating.reports import agreement as report
 
     choose_one(disagreements=disputed, json=printed.as_json, csv=printed.as_csv)
@@ -55,21 +55,21 @@ def command(
         judged_sessions = read_sessions(sessions.folders)
     if options.round_id is not None:
         demand_known(options.round_id, {row.round for session in judged_sessions for row in session.rows}, "round")
-    judged_sessions = with_rows_of(judged_sessions, sessions.round_id, with_programs=options.with_programs)
+    judged_sessions = with_selected_rows(judged_sessions, sessions.round_id, with_programs=options.with_programs)
     # Without a round file, rows of exercises belong to the built-in ones.
     round_ = sessions.round or RatingRound(exercises=BUILT_IN_EXERCISES)
     figures = agreement_figures(judged_sessions, round_.gold, round_.exercises)
     if printed.as_json:
-        standard_output().write(json.dumps(report.as_json(figures), ensure_ascii=True) + "\n")
+        standard_output().write(json.dumps(report.to_json(figures), ensure_ascii=True) + "\n")
     elif printed.as_csv:
         from harness.base.text_file import safe_csv
 
-        print_file(safe_csv(report.table_of(figures)).encode())
+        print_file(safe_csv(report.item_rows(figures)).encode())
     elif disputed:
-        print_lines(report.disputed(figures))
+        print_lines(report.disputed_lines(figures))
     else:
         rated_argument = shlex.quote(plain_text(options.named[0], 200)) if sessions.round else "SESSION…"
-        print_lines(report.lines(figures, rated_argument))
+        print_lines(report.report_lines(figures, rated_argument))
     if min_alpha is not None:
         from harness.statistics.verdict import alpha_limit
 

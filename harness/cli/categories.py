@@ -105,8 +105,8 @@ def command(
 
     Exit status: 0 done · 1 a limit fails or is n/a · 2 wrong usage or input · 3 a file fault.
     """
-    from harness.rating.figures.judged_responses import rated_trials, read_sessions, with_rows_of
-    from harness.rating.reports.categories import Selection, limits_of, report_of
+    from harness.rating.figures.judged_responses import rated_trials, read_sessions, with_selected_rows
+    from harness.rating.reports.categories import Selection, category_limits, make_report
 
     sessions = rated_sessions(options)
     if html_target is not None:
@@ -121,12 +121,14 @@ def command(
     if options.round_id is not None:
         demand_known(options.round_id, {row.round for row in rows}, "round")
     ids = tuple(session.session_id for session in judged_sessions)
-    trials = rated_trials(with_rows_of(judged_sessions, sessions.round_id, raters, with_programs=options.with_programs))
+    trials = rated_trials(
+        with_selected_rows(judged_sessions, sessions.round_id, raters, with_programs=options.with_programs)
+    )
     for side in compare or ():
         demand_known(side, {rated_trial.trial.device for rated_trial in trials}.union(ids), "device or session")
     selected_groupings = tuple(GROUPINGS[name] for name in dict.fromkeys(groupings)) or None
     selection = Selection(raters, sessions.round_id, on, selected_groupings, crosses, compare)
-    report = report_of(trials, selection, ids)
+    report = make_report(trials, selection, ids)
     if html_target is not None:
         from harness.rating.reports.category_page import write_html
 
@@ -140,18 +142,18 @@ def command(
         limit
         for option_name, category, share_limit, limit_reading in limits
         if share_limit is not None
-        for limit in limits_of(report, option_name, category, share_limit, limit_reading, bound)
+        for limit in category_limits(report, option_name, category, share_limit, limit_reading, bound)
     )
 
 
 def _lines(report: CategoryReport, printed: OutputFormat) -> Iterable[str]:
     """The report as JSON, CSV or text."""
-    from harness.rating.reports.categories import csv_of, text_of
+    from harness.rating.reports.categories import to_csv, to_json_text
 
     if printed.as_json:
-        return text_of(report).splitlines()
+        return to_json_text(report).splitlines()
     if printed.as_csv:
-        return csv_of(report).splitlines()
+        return to_csv(report).splitlines()
     from harness.rating.reports.category_text import report_lines
 
     head, *lines = report_lines(report, width())

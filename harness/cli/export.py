@@ -127,7 +127,7 @@ def command(
         )
     devices: tuple[str, ...] = ()
     if target is not None or not as_json or figures.devices or device is not None:
-        devices = figures.demand(device)  # --json alone may be of a session without wake results
+        devices = figures.demand_devices(device)  # --json alone may be of a session without wake results
     if as_logs:
         _export_logs(figures, devices, target or "", words=words, reviewed=reviewed, to_stderr=to_stderr)
     if json_target is not None:

@@ -60,8 +60,8 @@ def export(
     judgments. Each file is written completely or not at all.
     """
     from harness.base.typed_table import TypedTable, csv_of, demand_parquet, jsonl_of, parquet_of
-    from harness.rating.figures.judged_responses import read_sessions, with_rows_of
-    from harness.rating.reports.judgment_table import judgment_table, number_counting
+    from harness.rating.figures.judged_responses import read_sessions, with_selected_rows
+    from harness.rating.reports.judgment_table import count_in_force, judgment_table
 
     if csv_file == jsonl_file == parquet_file is None:
         raise InputError("no output file is given", remedy="Write --csv FILE, --jsonl FILE or --parquet FILE")
@@ -74,7 +74,7 @@ def export(
     for file in filter(None, (csv_file, jsonl_file, parquet_file)):
         refuse_overwriting(file, sources)
     with drawn_progress():
-        judged_sessions = with_rows_of(read_sessions(rated.folders), rated.round_id)
+        judged_sessions = with_selected_rows(read_sessions(rated.folders), rated.round_id)
     table = judgment_table(judged_sessions, only_in_force=in_force, blind=blind)
     outputs: list[tuple[str | None, Callable[[TypedTable], bytes]]] = [
         (csv_file, csv_of), (jsonl_file, jsonl_of), (parquet_file, parquet_of)
@@ -84,7 +84,7 @@ def export(
             print_file(encode(table))
         elif target is not None:
             write_atomically(Path(target), encode(table))
-            rows, count = counted(len(table.rows), "row"), number_counting(table)
+            rows, count = counted(len(table.rows), "row"), count_in_force(table)
             count_text = f"{counted(count, 'judgment')} {'counts' if count == 1 else 'count'}"
             click.echo(f'Writing {rows} to "{plain_text(target)}"; {count_text}', err=STREAM in (csv_file, jsonl_file))
 
@@ -112,24 +112,24 @@ def import_(
     A row names a rater, a category (its word, key or label) and a response: session and trial, or clip_sha256.
     """
     from harness.rating.figures.judged_responses import read_sessions
-    from harness.rating.files.reading import format_of, read_judgments
-    from harness.rating.judgment_import import WORDS, ImportPlan
+    from harness.rating.files.reading import format_from_suffix, read_judgments
+    from harness.rating.judgment_import import CATEGORY_BY_WORD, ImportPlan
 
     path = Path(file)
     field_by_column = _parse_mappings(mappings)
     with drawn_progress():
         judged_sessions = read_sessions([session_folder(session) for session in sessions])
-    judgments = read_judgments(path, kind or format_of(path), WORDS, field_by_column, encoding)
+    judgments = read_judgments(path, kind or format_from_suffix(path), CATEGORY_BY_WORD, field_by_column, encoding)
     plan = ImportPlan(judged_sessions, judgments, path, may_replace=replacing)
     if plan.problems and not skip_bad:
-        click.echo(f"harness: {counted(plan.bad, 'row')} cannot be imported, so nothing was written", err=True)
+        click.echo(f"harness: {counted(plan.bad_count, 'row')} cannot be imported, so nothing was written", err=True)
         raise InputProblems(plan.problems)
     for problem in plan.problems:
         click.echo(f"left out: {plain_text(str(problem), 2000)}", err=True)
-    if judgments.left_out:
-        columns = ", ".join(plain_text(name, 60) for name in judgments.left_out[:20])
+    if judgments.ignored_columns:
+        columns = ", ".join(plain_text(name, 60) for name in judgments.ignored_columns[:20])
         click.echo(f"unknown columns, ignored: {columns}", err=True)
-    for line, first in plan.repeated[:MAX_LISTED_REPEATS]:
+    for line, first in plan.repeated_lines[:MAX_LISTED_REPEATS]:
         click.echo(f"{plain_text(file)}:{line}: the same row as line {first}; counted once", err=True)
     if not dry_run:
         plan.write()
@@ -139,14 +139,14 @@ def import_(
 
 def _import_text(plan: ImportPlan) -> str:
     """How many judgments are new, known, repeated or wrong."""
-    counts = [counted(len(plan.fresh), "new judgment")]
-    if plan.replacing:
-        counts.append(f"{plan.replacing} of them replace earlier ones")
-    counts.append(f"{plan.known} already there")
-    if plan.repeated:
-        counts.append(f"{counted(len(plan.repeated), 'repeated row')} counted once")
-    if plan.bad:
-        counts.append(f"{counted(plan.bad, 'row')} left out")
+    counts = [counted(len(plan.new_judgments), "new judgment")]
+    if plan.replacing_count:
+        counts.append(f"{plan.replacing_count} of them replace earlier ones")
+    counts.append(f"{plan.known_count} already there")
+    if plan.repeated_lines:
+        counts.append(f"{counted(len(plan.repeated_lines), 'repeated row')} counted once")
+    if plan.bad_count:
+        counts.append(f"{counted(plan.bad_count, 'row')} left out")
     return ", ".join(counts)
 
 

@@ -25,11 +25,12 @@ from harness.model.numbers import counted, fixed
 from harness.rating.guide import LABELS
 
 if TYPE_CHECKING:
-    from harness.rating.desk import Desk, SittingView
+    from harness.rating.desk import Desk
     from harness.rating.program_rater import ProgramRater
     from harness.rating.rater_player import RaterPlayer
     from harness.rating.rater_queue import RaterQueue
     from harness.rating.rating_room import RatingRoom
+    from harness.rating.view import SittingView
 
 
 FAULT, INTERRUPTED = 3, 130  # Exit statuses. 130 is 128 + SIGINT, as in shells.
@@ -288,12 +289,12 @@ def _judge_by_program(options: ProgramOptions, command_text: str, round_: Rating
 
 def _run_program(room: RatingRoom, desk: Desk, program: ProgramRater) -> int:
     """Sends responses to a program and prints its answers, until nothing is left or Ctrl-C. Returns the exit status."""
-    from harness.rating.program_rater import UnjudgedItem, sitting
+    from harness.rating.program_rater import UnjudgedItem, judge_all
 
     judged_count = failed_count = 0
     interrupted = False
     try:
-        with closing(sitting(room, desk, program)) as outcomes:
+        with closing(judge_all(room, desk, program)) as outcomes:
             for outcome in outcomes:
                 if isinstance(outcome, UnjudgedItem):
                     failed_count += 1

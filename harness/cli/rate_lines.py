@@ -12,11 +12,11 @@ from harness.model.frozen import frozen
 from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag
 from harness.model.numbers import seconds
 from harness.model.trial import Recognition
-from harness.rating.desk import ExerciseResult, SittingView, effect_words, found_words, given_words
-from harness.rating.exercises import repeated
+from harness.rating.exercises import repetition_text
 from harness.rating.guide import GUIDE, LABELS, RULES
 from harness.rating.items import Item
 from harness.rating.rater_queue import QueueCounts, ReopenableItem
+from harness.rating.view import ExerciseResult, SittingView, effect_words, found_words, given_words
 from harness.statistics.text import measured
 
 MAX_TEXT_CHARS = 1000
@@ -39,7 +39,7 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
         return
     if item.exercise is not None:
         done_count, exercise_count = view.exercises
-        yield f"exercise {done_count + 1} of {exercise_count} {repeated(view)}".rstrip()
+        yield f"exercise {done_count + 1} of {exercise_count} {repetition_text(view)}".rstrip()
     else:
         total = f"{count.total}{' so far' if view.growing else ''}{' again' if view.again else ''}"
         yield f"response {view.position} of {total}, {progress_text(view)}"

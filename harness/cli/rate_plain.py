@@ -180,7 +180,7 @@ class _PlainSitting:
 
     def _execute_line(self, line: str) -> bool:
         """Executes a line. Returns False if the sitting ends with it."""
-        self._desk.present()
+        self._desk.note_presence()
         if self._aid is not None and self._answer_aid(self._aid, line):
             return self._status == DONE or self._is_person
         answer = parse(line, self._keys)
@@ -294,20 +294,20 @@ class _PlainSitting:
             return "there is no response to judge"
         match command.word, command.argument:
             case RateWord.COMMENT, text:
-                desk.comment(text)
+                desk.set_comment(text)
                 self._print(["comment kept for this response" if text else "comment removed"])
             case RateWord.SURE, ("1" | "2" | "3") as level:
                 if desk.view.draft.confidence != int(level):
-                    desk.confidence(int(level))
+                    desk.set_confidence(int(level))
                 self._print([f"sure {level} kept for this response"])
             case RateWord.CLAIMS, ("yes" | "no") as answer:
-                desk.effect_claimed(answer == "yes")
+                desk.set_effect_claimed(answer == "yes")
                 self._print([f"kept: it {'says' if answer == 'yes' else 'does not say'} that something was done"])
             case RateWord.SUB, name:
                 flag = parse_sub_flag(name)
                 if isinstance(flag, InvalidCommand):
                     return flag.problem
-                desk.toggle(flag)
+                desk.toggle_sub_flag(flag)
                 sub_flags = ", ".join(sub_flag.value for sub_flag in desk.view.draft.sub_flags)
                 self._print([f"sub-flags for this response: {sub_flags or 'none'}"])
             case _:
@@ -330,10 +330,10 @@ class _PlainSitting:
                     player.wait(MAX_WAIT_S)
                     self._print(["the sound has ended"])
                 case RateWord.QUERY:
-                    self._print([f"playing the query, {seconds(player.query(item))}"])
+                    self._print([f"playing the query, {seconds(player.play_query(item))}"])
                 case _:
                     slower = word is RateWord.SLOW
-                    length_s = player.response(item, slower=slower)
+                    length_s = player.play_response(item, slower=slower)
                     self._print([f"playing the response{', slower' if slower else ''}, {seconds(length_s)}"])
         except LogError as error:
             return f"cannot play the recording: {error}"

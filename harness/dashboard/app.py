@@ -37,9 +37,12 @@ Connect = Callable[[Hello, Callable[[Message], None], Callable[[str], None]], En
 
 
 REDRAW_S = 0.2
-ANSWER_S = 0.05  # Before the next redraw, but only while the effect of a key is awaited.
+"""Interval of redraws."""
+ANSWER_REDRAW_S = 0.05
+"""Interval of redraws while the engine's answer to a key is awaited."""
 GONE_EXIT_CODE = 3  # As for any fault.
-LAST_WORD_WITHIN_S = 15.0
+GOODBYE_TIMEOUT_S = 15.0
+"""Time that the engine has to end a session in which every trial is played, before the dashboard leaves anyway."""
 
 
 class Dashboard(GuardedApp):
@@ -59,13 +62,14 @@ class Dashboard(GuardedApp):
         self._connect = connect
         self._rater = rater
         self._now = now
-        self._link: EngineClient | None = None
-        self.watch_ = Watch(now)
+        self._client: EngineClient | None = None
+        self.watch_ = Watch(now)  # `watch` is a method of Textual's App
         self._run = RunScreen(rater)
         self._answered_question: QuestionKey | None = None
         self._opened_question: QuestionKey | None = None
-        self._leaves_by: float | None = None
-        self._wake_opened = False
+        """The question whose panel was opened last. It may be closed, without an answer."""
+        self._leave_deadline_s: float | None = None
+        self._has_opened_wake = False
         self._was_stopped = False
 
     def on_mount(self) -> None:
@@ -73,129 +77,134 @@ class Dashboard(GuardedApp):
         self.theme = palette.THEME.name
         self.push_screen(self._run)
         try:
-            self._link = self._connection()
+            self._client = self._connect_to_engine()
         except EngineError as error:
-            self.watch_.closed(str(error))
+            self.watch_.note_disconnect(str(error))
         self.set_interval(REDRAW_S, self.redraw)
-        self.set_interval(ANSWER_S, self._redraw_for_an_answer)
+        self.set_interval(ANSWER_REDRAW_S, self._redraw_if_awaiting_answer)
 
-    def _connection(self) -> EngineClient:
+    def _connect_to_engine(self) -> EngineClient:
         hello = Hello(client="dashboard", since_seq=self.watch_.last_seq, attended=True, meters=True)
-        return self._connect(hello, self.watch_.receive, self.watch_.closed)
+        return self._connect(hello, self.watch_.receive, self.watch_.note_disconnect)
 
     def action_suspend_process(self) -> None:
         super().action_suspend_process()
         self._was_stopped = True
 
     def on_unmount(self) -> None:
-        if self._link is not None:
-            self._link.close()
+        if self._client is not None:
+            self._client.close()
 
     def redraw(self) -> None:
-        self.watch_.drain()
+        """Handles new messages, and shows the present view on all screens. Also connects again after Ctrl-Z."""
+        self.watch_.handle_messages()
         if self._was_stopped and self.watch_.view().gone is not None:
             # Connects again after Ctrl-Z: an engine drops a client that reads nothing for long.
             self._was_stopped = False
             with suppress(EngineError):  # it has ended meanwhile, as the screen says already
-                self._link = self._connection()
-                self.watch_.reconnected()
+                self._client = self._connect_to_engine()
+                self.watch_.note_reconnect()
         view = self.watch_.view()
         # While the app shuts down, screens lose their widgets one by one.
         if not self.is_running or not self._run.is_attached or not self._run.is_mounted:
             return
-        self._run.add_events(self.watch_.take_events())
+        self._run.add_events(self.watch_.take_new_events())
         for screen in self.screen_stack:
             if isinstance(screen, Sheet | Panel) and screen.is_mounted and screen.is_running:
                 screen.show(view)
         self._open_wake_screen(view)
         self._follow_question(view)
-        if self._leaves_by is not None and (self.watch_.over or time.monotonic() > self._leaves_by):
+        if self._leave_deadline_s is not None and (self.watch_.is_over or time.monotonic() > self._leave_deadline_s):
             self._leave_with_exit_code(view)
 
-    def _redraw_for_an_answer(self) -> None:
+    def _redraw_if_awaiting_answer(self) -> None:
         """Shows the effect of a key before the next regular redraw."""
-        if self.watch_.waits_for_an_answer:
+        if self.watch_.is_awaiting_answer:
             self.redraw()
 
     def _open_wake_screen(self, view: View) -> None:
         """Opens the wake screen once, if the session has no queries."""
         trials = view.progress.trials
-        if self._wake_opened or not trials:
+        if self._has_opened_wake or not trials:
             return
-        self._wake_opened = True
+        self._has_opened_wake = True
         if all(trial.trial.listening is not None for trial in trials) and self.screen is self._run:
             self.action_wake()
 
     def _follow_question(self, view: View) -> None:
         """Opens the question when the engine asks, and closes it when the engine stops waiting."""
-        question = self._question(view)
+        question = self._awaited_question(view)
         open_panel = next((screen for screen in self.screen_stack if isinstance(screen, QuestionPanel)), None)
         if open_panel is not None and open_panel.question != question and open_panel is self.screen:
             open_panel.dismiss(False)
             return
         # An open input stays; the question comes after it.
-        free = open_panel is None and not isinstance(self.screen, Panel)
+        has_room = open_panel is None and not isinstance(self.screen, Panel)
         if question is None:
             self._opened_question = self._answered_question = None
-        elif free and question != self._opened_question:
+        elif has_room and question != self._opened_question:
             self._open_question(question)
 
-    def _question(self, view: View) -> QuestionKey | None:
+    def _awaited_question(self, view: View) -> QuestionKey | None:
+        """The question whose answer the engine waits for; None if it waits for none."""
         state = view.state
-        if self.watch_.over or state is None or state.word is not StateWord.ASKING:
+        if self.watch_.is_over or state is None or state.word is not StateWord.ASKING:
             return None
         if state.trial_id is None or state.attempt is None:
             return None
         return state.trial_id, state.attempt, state.asks or Question.RECOGNITION
 
     def _open_question(self, question: QuestionKey) -> None:
-        def closed(answered: bool | None) -> None:
-            if answered:
+        def on_closed(is_answered: bool | None) -> None:
+            if is_answered:
                 self._answered_question = question
 
         self._opened_question = question
-        speaking = question[2] is Question.SPEECH
-        panel = SpeakingPanel(question, self._rater) if speaking else AskingPanel(question, self._rater)
-        self.push_screen(panel, closed)
+        _, _, subject = question
+        make_panel = SpeakingPanel if subject is Question.SPEECH else AskingPanel
+        panel = make_panel(question, self._rater)
+        self.push_screen(panel, on_closed)
         self.call_after_refresh(lambda: panel.show(self.watch_.view()) if panel.is_mounted else None)
 
     def action_question(self) -> None:
-        question = self._question(self.watch_.view())
+        question = self._awaited_question(self.watch_.view())
         if question is None or question == self._answered_question:
-            self.watch_.tell("there is no open question", False)
+            self.watch_.set_notice("there is no open question", False)
         elif not isinstance(self.screen, Panel):
             self._open_question(question)
 
     def on_command_wanted(self, message: CommandWanted) -> None:
         """Sends a command. It is refused at once when the engine is gone."""
-        if self._link is None or self.watch_.over:
-            self.watch_.tell(f"{message.label}: refused, the engine is not running", False)
+        if self._client is None or self.watch_.is_over:
+            self.watch_.set_notice(f"{message.label}: refused, the engine is not running", False)
             if message.then is not None:
                 message.then(Answered("", False, "the engine is not running"))
             return
-        self.watch_.expect(message.command, message.label, message.then)
+        self.watch_.expect_answer(message.command, message.label, message.then)
         try:
-            self._link.send(message.command)
+            self._client.send(message.command)
         except EngineError as error:
-            self.watch_.lost(str(error))
+            self.watch_.note_lost_engine(str(error))
 
     def on_notice_wanted(self, message: NoticeWanted) -> None:
-        self.watch_.tell(message.text, message.ok)
+        self.watch_.set_notice(message.text, message.ok)
 
     def action_judge(self) -> None:
-        if not any(isinstance(screen, RatingScreen) for screen in self.screen_stack):
-            welcome = self.watch_.view().welcome
-            if welcome is not None and SessionFolder(Path(welcome.session_folder)).judgments.is_file():
-                try:
-                    self.watch_.take_later_judgments(later_rows(Path(welcome.session_folder)))
-                except LogError as error:
-                    self.watch_.tell(plain_text(f"judgments from other programs cannot be read: {error.what}"), False)
-            self.push_screen(RatingScreen(self._rater, self._now))
+        if any(isinstance(screen, RatingScreen) for screen in self.screen_stack):
+            return
+        welcome = self.watch_.view().welcome
+        if welcome is not None and SessionFolder(Path(welcome.session_folder)).judgments.is_file():
+            try:
+                self.watch_.add_later_judgments(later_rows(Path(welcome.session_folder)))
+            except LogError as error:
+                problem = f"judgments from other programs cannot be read: {error.what}"
+                self.watch_.set_notice(plain_text(problem), False)
+        self.push_screen(RatingScreen(self._rater, self._now))
 
     def action_wake(self) -> None:
         view = self.watch_.view()
         if not view.wake.planned:
-            self.watch_.tell("this session has no wake, command or ambient trials", False)
+            self.watch_.set_notice("this session has no wake, command or ambient trials", False)
         elif not any(isinstance(open_screen, WakeScreen) for open_screen in self.screen_stack):
             screen = WakeScreen(self._rater)
             self.push_screen(screen)
@@ -213,12 +222,12 @@ class Dashboard(GuardedApp):
 
     def action_detach(self) -> None:
         view = self.watch_.view()
-        if not self.watch_.over and view.all_played and self._leaves_by is None and self._link is not None:
+        if not self.watch_.is_over and view.all_played and self._leave_deadline_s is None and self._client is not None:
             # Every trial is played. The engine stays only for this client, and its exit status becomes the command's.
-            self._leaves_by = time.monotonic() + LAST_WORD_WITHIN_S
-            self.watch_.tell("ending the session … (ctrl+q again leaves at once)", None)
+            self._leave_deadline_s = time.monotonic() + GOODBYE_TIMEOUT_S
+            self.watch_.set_notice("ending the session … (ctrl+q again leaves at once)", None)
             with suppress(EngineError):
-                self._link.send(Hello(client="dashboard", since_seq=0, attended=False))
+                self._client.send(Hello(client="dashboard", since_seq=0, attended=False))
             return
         self._leave_with_exit_code(view)
 
@@ -226,7 +235,7 @@ class Dashboard(GuardedApp):
         if view.goodbye is not None:
             self.leave(view.goodbye.exit_code)
         else:
-            self.leave(GONE_EXIT_CODE if self.watch_.over else 0)
+            self.leave(GONE_EXIT_CODE if self.watch_.is_over else 0)
 
     def leave(self, exit_code: int) -> None:
         """Ends the dashboard, never the engine. Workers end first: posting to a closed app raises."""
@@ -258,17 +267,12 @@ class Dashboard(GuardedApp):
                 ("Back to the run", "Closes the rating screen (escape)", self.action_close_screen),
             ]
         if isinstance(screen, WakeScreen):
-            words = [(key, word, REVIEW_WORDS[word]) for key, word in REVIEW_KEYS]
+            commands.append(("Replay", "Plays the sound around the event (enter)", screen.action_replay))
+            for key, verdict in REVIEW_KEYS:
+                text = REVIEW_WORDS[verdict]
+                review = partial(screen.action_review, verdict.value)
+                commands.append((text.capitalize(), f"Marks the event as a {text} ({key})", review))
             commands += [
-                ("Replay", "Plays the sound around the event (enter)", screen.action_replay),
-                *(
-                    (
-                        text.capitalize(),
-                        f"Marks the event as a {text} ({key})",
-                        partial(screen.action_review, word.value),
-                    )
-                    for key, word, text in words
-                ),
                 ("Take back", "Withdraws a review (u)", screen.action_take_back),
                 pause,
                 ("Back to the run", "Closes the wake screen (w)", self.action_close_screen),

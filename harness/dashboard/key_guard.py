@@ -23,11 +23,17 @@ REPEAT_S = 0.12
 FIRST_REPEAT_S = 0.75
 """A held key has begun to repeat within this time, in s: after 0.2 to 0.66 s. Until then it looks like one press."""
 MAX_KEYS = 4096
+"""Number of last keys that are remembered."""
 TOO_FAST = "too fast: that was not on screen yet; press again"
 
 
 class KeyVerdict(Enum):
-    """Whether a key counts. UNSURE: it may be the first repetition of a held key, which is known after REPEAT_S."""
+    """Whether a key counts.
+
+    - COUNTS: it was pressed after the item was drawn.
+    - TOO_EARLY: it was pressed before that, or is held down since then.
+    - UNSURE: it may be the first repetition of a held key, which is known after REPEAT_S.
+    """
 
     COUNTS = auto()
     TOO_EARLY = auto()
@@ -43,51 +49,70 @@ class KeyGuard:
 
     def __init__(self) -> None:
         self._keys: deque[tuple[str, float]] = deque(maxlen=MAX_KEYS)
+        """Name and time of each key, in the order of pressing."""
         self.drawn_s: float | None = None
         """When the item on screen was drawn; None until then."""
-        self._drawings = 0
+        self._last_drawing = 0
+        """Number of the last drawing that was announced."""
 
-    def hear(self, event: events.Key) -> None:
-        """Takes every key in the order of pressing, before any screen acts on it."""
+    def record_key(self, event: events.Key) -> None:
+        """Records a key. Call it for every key in the order of pressing, before any screen acts on it."""
         self._keys.append((event.key, event.time))
 
-    def cover(self) -> Callable[[], None]:
+    def expect_redraw(self) -> Callable[[], None]:
         """Records that another item will be drawn. Call the returned function once it is drawn."""
         self.drawn_s = None
-        self._drawings += 1
-        return partial(self._draw, self._drawings)
+        self._last_drawing += 1
+        return partial(self._record_drawing, self._last_drawing)
 
-    def _draw(self, number: int) -> None:
-        if number == self._drawings:
+    def _record_drawing(self, number: int) -> None:
+        if number == self._last_drawing:  # else yet another item is due
             self.drawn_s = Message().time
 
     def verdict(self, event: events.Key) -> KeyVerdict:
-        pressed_s, may_be_held_since_s = self._press_times(event)
+        """Whether a key counts for the item on screen. The key must have been recorded."""
+        pressed_s, held_since_s = self._press_times(event)
         if self.drawn_s is None or pressed_s <= self.drawn_s:
             return KeyVerdict.TOO_EARLY
-        if may_be_held_since_s <= self.drawn_s and Message().time < event.time + REPEAT_S:
+        if held_since_s <= self.drawn_s and Message().time < event.time + REPEAT_S:
             return KeyVerdict.UNSURE
         return KeyVerdict.COUNTS
 
     def _press_times(self, event: events.Key) -> tuple[float, float]:
-        """When the key was pressed, and when it was if it turns out to be held down."""
-        keys, this_key = self._keys, (event.key, event.time)
-        index = next((n for n in range(len(keys) - 1, -1, -1) if keys[n] == this_key), None)
+        """When the key was pressed, and when it was if it turns out to be held down.
+
+        A held key is one press: a first key, a delay of up to FIRST_REPEAT_S, then repetitions with gaps below
+        REPEAT_S. A last key after such a delay may be a second press or the first repetition. Only then do the two
+        times differ.
+        """
+        keys = self._keys
+        index = self._index(event)
         if index is None:
             return event.time, event.time
-        first = index
-        while first and self._gap_s(first) < REPEAT_S:
-            first -= 1
+        first_repetition = index
+        while first_repetition and self._gap_s(first_repetition) < REPEAT_S:
+            first_repetition -= 1
+        press = first_repetition
+        if first_repetition and self._gap_s(first_repetition) < FIRST_REPEAT_S:
+            press -= 1
         is_last = index == len(keys) - 1
-        is_held = first < index or (not is_last and self._gap_s(index + 1) < REPEAT_S)
-        earlier = first - 1 if first and self._gap_s(first) < FIRST_REPEAT_S else first
-        pressed_s = keys[earlier if is_held else first][1]
-        return pressed_s, keys[earlier][1] if is_last else pressed_s
+        is_held = first_repetition < index or (not is_last and self._gap_s(index + 1) < REPEAT_S)
+        pressed_s = keys[press if is_held else first_repetition][1]
+        held_since_s = keys[press][1] if is_last else pressed_s
+        return pressed_s, held_since_s
+
+    def _index(self, event: events.Key) -> int | None:
+        """The position of an event in the recorded keys; None if it is no longer remembered."""
+        for index in reversed(range(len(self._keys))):
+            if self._keys[index] == (event.key, event.time):
+                return index
+        return None
 
     def _gap_s(self, index: int) -> float:
-        """Seconds since the previous key; infinite when that was another key."""
-        (before, before_s), (key, key_s) = self._keys[index - 1], self._keys[index]
-        return key_s - before_s if before == key else float("inf")
+        """Seconds since the previous key; infinite if that was another key."""
+        previous_key, previous_s = self._keys[index - 1]
+        key, key_s = self._keys[index]
+        return key_s - previous_s if previous_key == key else float("inf")
 
 
 class GuardedApp(App[int]):
@@ -103,7 +128,7 @@ class GuardedApp(App[int]):
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and not event.is_forwarded:
-            self.guard.hear(event)
+            self.guard.record_key(event)
         await super().on_event(event)
 
     def action_suspend_process(self) -> None:
@@ -114,40 +139,44 @@ class GuardedApp(App[int]):
                 stop_job()
         except SuspendNotSupported:
             self.bell()
-        self.cover()
+        self.expect_redraw()
 
     def on_mount(self) -> None:
         # A panel that opens or closes also changes what is on screen.
-        self.screen_change_signal.subscribe(self, lambda _: self.cover(), immediate=True)
-        self.cover()
+        self.screen_change_signal.subscribe(self, lambda _: self.expect_redraw(), immediate=True)
+        self.expect_redraw()
 
-    def in_sight(self, screen: Screen[None], item: object) -> None:
-        """Sets the item that a key would label. Call it whenever an item is shown."""
+    def set_shown_item(self, screen: Screen[None], item: object) -> None:
+        """Sets the item that a key would label. Call it whenever an item is shown. Ignored if `screen` is covered."""
         if self.screen is screen and item != self._shown_item:
             self._shown_item = item
-            self.cover()
+            self.expect_redraw()
 
-    def cover(self) -> None:
+    def expect_redraw(self) -> None:
         """Records that the screen will be drawn anew, so that earlier keys are not meant for it."""
-        self.screen.call_after_refresh(self.guard.cover())
+        self.screen.call_after_refresh(self.guard.expect_redraw())
 
-    def counts(self, event: events.Key, handle: Callable[[events.Key], object], tell: Callable[[str], object]) -> bool:
-        """Whether the screen acts on a key. If that is not known yet, `handle` gets the key again after a moment.
+    def accepts_key(
+        self, event: events.Key, retry: Callable[[events.Key], object], show_notice: Callable[[str], object]
+    ) -> bool:
+        """Whether the screen may act on a key now.
 
-        `tell` gets the reason for a refusal."""
+        If that is not known yet, calls `retry` with the key after a moment. If the key came too early, rings the bell
+        and calls `show_notice` with the reason.
+        """
         match self.guard.verdict(event):
             case KeyVerdict.COUNTS:
                 return True
             case KeyVerdict.UNSURE:
-                self.screen.set_timer(REPEAT_S, partial(handle, event))
+                self.screen.set_timer(REPEAT_S, partial(retry, event))
             case KeyVerdict.TOO_EARLY:
                 self.bell()
-                tell(TOO_FAST)
+                show_notice(TOO_FAST)
         return False
 
 
 def guarded_app(screen: Screen[None]) -> GuardedApp:
-    """The app of a screen that labels."""
+    """The app of a screen that labels, which must have a guard."""
     app = screen.app
     assert isinstance(app, GuardedApp), f"{type(app).__name__} has no guard"
     return app

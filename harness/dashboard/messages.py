@@ -21,19 +21,19 @@ def new_id() -> str:
 
 @dataclass
 class ClipRead(Message):
-    """A clip was read, to draw its shape. peaks: 0–1; None when it cannot be read.
+    """A clip was read, to draw its shape. peaks: 0–1; None if it cannot be read.
 
-    gone: who removed its sound, when and why; "" if nobody did.
+    removal: who removed its sound, when and why; "" if nobody did.
     """
 
     clip: Clip
     peaks: npt.NDArray[np.float32] | None
-    gone: str = ""
+    removal: str = ""
 
 
 @dataclass
 class CommandWanted(Message):
-    """A screen's command for the engine; `then` gets the answer."""
+    """A screen's command for the engine. label: what it does, for notices. then: gets the answer."""
 
     command: Command
     label: str
@@ -67,13 +67,12 @@ class SoundEnded(Message):
 
 @dataclass
 class SoundFailed(Message):
-    """A sound cannot be read, spoken or played. played: whether it should have been played, not only drawn."""
+    """A sound cannot be read, spoken or played. number: number of the request."""
 
     number: int
     item_id: str
     what: str
     remedy: str
-    played: bool
 
 
 @dataclass

@@ -12,7 +12,7 @@ import numpy as np
 from textual.message import Message
 
 from harness.dashboard.messages import RoomRead, SoundEnded, SoundFailed, SoundRead
-from harness.dashboard.widgets.response import SLICES, slices
+from harness.dashboard.widgets.response import SLICE_COUNT, slice_maxima
 from harness.model.errors import HarnessError
 from harness.model.frozen import frozen
 from harness.model.stimulus import Waveform
@@ -21,14 +21,19 @@ from harness.rating.rater_player import RaterPlayer
 from harness.rating.rating_room import RatingRoom
 from harness.sound.tempo import SLOWER, at_tempo
 
-EVERY_S = 10.0
+REFRESH_INTERVAL_S = 10.0
 
 
 class RefreshThread:
-    """A thread that reads the room again. tell: posts a message to the screen, never after `close`."""
+    """A thread that reads the room again at intervals.
 
-    def __init__(self, room: RatingRoom, tell: Callable[[Message], object], every_s: float = EVERY_S) -> None:
-        self._room, self._post, self._every_s = room, tell, every_s
+    post_message: posts a message to the screen; not called after `close`.
+    """
+
+    def __init__(
+        self, room: RatingRoom, post_message: Callable[[Message], object], interval_s: float = REFRESH_INTERVAL_S
+    ) -> None:
+        self._room, self._post, self._interval_s = room, post_message, interval_s
         self._closed = threading.Event()
         self._lock = threading.Lock()
         threading.Thread(target=self._work, name="refreshing", daemon=True).start()
@@ -38,7 +43,7 @@ class RefreshThread:
             self._closed.set()
 
     def _work(self) -> None:
-        while not self._closed.wait(self._every_s):
+        while not self._closed.wait(self._interval_s):
             fault = ""
             try:
                 self._room.refresh()
@@ -63,6 +68,13 @@ class ItemSound(Enum):
 
 @frozen
 class _PlayRequest:
+    """A sound to read, and to play.
+
+    - number: increases with each request; only the last one counts.
+    - sound: None to read the response without playing it.
+    - order: from `RaterPlayer.order`.
+    """
+
     number: int
     item: Item
     sound: ItemSound | None
@@ -72,18 +84,22 @@ class _PlayRequest:
 class ItemSounds:
     """Plays the sounds of an item, and knows the position and how much of the response was heard.
 
-    tell: posts a message to the screen; called from any thread, never after `close`. Only the screen calls the methods.
+    Only the screen's thread calls the methods. post_message: posts a message to the screen; called from any thread, not
+    after `close`.
     """
 
-    def __init__(self, room: RatingRoom, player: RaterPlayer | None, tell: Callable[[Message], object]) -> None:
-        self._room, self._player, self._post = room, player, tell
+    def __init__(self, room: RatingRoom, player: RaterPlayer | None, post_message: Callable[[Message], object]) -> None:
+        self._room, self._player, self._post = room, player, post_message
         self._requests: queue.SimpleQueue[_PlayRequest | None] = queue.SimpleQueue()
         self._is_open = True
         self._lock = threading.Lock()
         self._number = 0
+        """Number of the last request. Only the screen's thread changes it; the worker compares."""
         self._current_sound: ItemSound | None = None
-        self._ended_play: tuple[int, float] | None = None
-        self._read: tuple[str, Waveform] | None = None
+        self._last_end: tuple[int, float] | None = None
+        """Number of the play that ended last, and the seconds that it has played."""
+        self._current_response: tuple[str, Waveform] | None = None
+        """Id of the item whose response was read last, and the response. Only the worker uses it."""
         threading.Thread(target=self._work, name="listening", daemon=True).start()
 
     @property
@@ -95,41 +111,43 @@ class ItemSounds:
         return self._current_sound
 
     @property
-    def at_s(self) -> float | None:
+    def position_s(self) -> float | None:
         """The position in the response; None when something else plays, or nothing yet."""
         if self._player is None or self._current_sound in (None, ItemSound.QUERY):
             return None
-        at_s = self._player.position_s
-        return None if at_s is None or self._current_sound is None else at_s * self._current_sound.tempo
+        position_s = self._player.position_s
+        return None if position_s is None or self._current_sound is None else position_s * self._current_sound.tempo
 
     def read(self, item: Item) -> None:
         """Draws the response without playing it."""
         self._request_sound(item, None)
 
     def play(self, item: Item, sound: ItemSound) -> None:
-        """Plays from the start, in place of what plays. Call `stop` first to learn how much was heard."""
+        """Plays a sound from its start, in place of the current one. Call `stop` first to learn how much was heard."""
         self._current_sound = sound if self._player is not None else None
         self._request_sound(item, self._current_sound)
 
     def stop(self) -> int | None:
         """Stops the sound. Returns the milliseconds heard of the response, None for another sound."""
-        now, at_s = self._current_sound, self.at_s
-        if now is None:
+        current, position_s = self._current_sound, self.position_s
+        if current is None:
             return None
-        ended = self._ended_play
-        if ended is not None and ended[0] == self._number:
-            at_s = ended[1] * now.tempo
+        if self._last_end is not None:
+            number, played_s = self._last_end
+            if number == self._number:
+                position_s = played_s * current.tempo
         self._number += 1
         self._current_sound = None
         if self._player is not None:
             self._player.stop()
-        return None if now is ItemSound.QUERY or not at_s else round(at_s * 1000)
+        return None if current is ItemSound.QUERY or not position_s else round(position_s * 1000)
 
-    def ended(self, message: SoundEnded) -> int | None:
-        """A play reached its end. Returns the same as `stop`; None if it was already stopped."""
+    def end_play(self, message: SoundEnded) -> int | None:
+        """Ends the play that reached its end. Returns the same as `stop`; None if it was already stopped."""
         return self.stop() if message.number == self._number else None
 
     def close(self) -> None:
+        """Stops the sound. No message is posted afterwards."""
         with self._lock:
             self._is_open = False
         self._requests.put(None)
@@ -148,20 +166,17 @@ class ItemSounds:
                 try:
                     self._play_request(request)
                 except HarnessError as error:
-                    self._post_if_open(
-                        SoundFailed(
-                            request.number, request.item.id, error.what, error.remedy, played=bool(request.sound)
-                        )
-                    )
+                    self._post_if_open(SoundFailed(request.number, request.item.id, error.what, error.remedy))
 
     def _play_request(self, request: _PlayRequest) -> None:
-        if self._read is None or self._read[0] != request.item.id:
+        """Reads the response if it is not that of the last request, posts its shape, and plays the requested sound."""
+        if self._current_response is None or self._current_response[0] != request.item.id:
             response = self._room.response_sound(request.item)
-            self._read = request.item.id, response
+            self._current_response = request.item.id, response
             self._post_if_open(
-                SoundRead(request.item.id, slices(np.abs(response.samples), SLICES), response.duration_s)
+                SoundRead(request.item.id, slice_maxima(np.abs(response.samples), SLICE_COUNT), response.duration_s)
             )
-        sound = self._read[1]
+        sound = self._current_response[1]
         if request.sound is None or self._player is None:
             return
         if request.sound is ItemSound.QUERY:
@@ -171,7 +186,7 @@ class ItemSounds:
         self._player.play(sound, partial(self._end_play, request.number), request.order)
 
     def _end_play(self, number: int, played_s: float, complete: bool) -> None:
-        self._ended_play = number, played_s
+        self._last_end = number, played_s
         fault = self._player.fault if self._player is not None and not complete else ""
         self._post_if_open(SoundEnded(number, fault))
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from textual import events
 
 from harness.model.judgment import Category, RaterAction, RaterKeys
-from harness.rating.desk import SittingPhase, SittingView
 from harness.rating.guide import LABELS
+from harness.rating.view import SittingPhase, SittingView
 
 ACTIONS: dict[RaterAction, str] = {
     RaterAction.PLAY: "play",
@@ -41,18 +41,19 @@ class AzertyDigitCheck:
     """Asks once whether a rater means a character or the digit on the same key of an AZERTY keyboard (`-` and 6).
 
     Raters who have labelled with a digit or a letter know their keyboard, and are not asked.
-    by_key: returns the category of a key; None if it has none.
+    category_of_key: returns the category of a key; None if it has none.
     """
 
-    def __init__(self, by_key: Callable[[str], Category | None]) -> None:
-        self._category_of_key = by_key
+    def __init__(self, category_of_key: Callable[[str], Category | None]) -> None:
+        self._category_of_key = category_of_key
         self._is_settled, self._asked_key = False, ""
 
     def question(self, key: str, category: Category) -> str:
         """The question to ask before a key gives a category; "" if it gives it at once."""
-        of_digit = self._category_of_key(DIGIT_ROW[key]) if key in DIGIT_ROW else None
-        self._is_settled = self._is_settled or of_digit in (None, category) or key == self._asked_key
-        if self._is_settled:
+        digit_category = self._category_of_key(DIGIT_ROW[key]) if key in DIGIT_ROW else None
+        is_unambiguous = digit_category in (None, category)
+        if self._is_settled or is_unambiguous or key == self._asked_key:
+            self._is_settled = True
             return ""
         self._asked_key = key
         return f"{key} again saves {LABELS[category]}. A digit may need Shift here"
@@ -60,7 +61,7 @@ class AzertyDigitCheck:
 
 AUTO_PLAY = "p"
 """A fixed key: it works unless the keys file uses it for something else."""
-_ASIDE = (RaterAction.SKIP, RaterAction.HOLD, RaterAction.FLAG)
+_LEAVING_ACTIONS = (RaterAction.SKIP, RaterAction.HOLD, RaterAction.FLAG)
 
 
 def key_name(event: events.Key) -> str:
@@ -69,8 +70,11 @@ def key_name(event: events.Key) -> str:
     return character if character is not None and character.isprintable() and character != " " else event.key
 
 
-def list_offers(view: SittingView, keys: RaterKeys, *, sounds: bool, playing: bool) -> tuple[tuple[str, str], ...]:
-    """(key, what it does) for the keys that work now."""
+def offered_keys(view: SittingView, keys: RaterKeys, *, sounds: bool, playing: bool) -> tuple[tuple[str, str], ...]:
+    """(key, what it does) for the keys that work now.
+
+    sounds: whether sounds can be played. playing: whether one plays.
+    """
 
     def key(action: RaterAction) -> tuple[str, str]:
         return keys.actions[action], ACTIONS[action]
@@ -81,10 +85,11 @@ def list_offers(view: SittingView, keys: RaterKeys, *, sounds: bool, playing: bo
     if view.item is not None:
         if sounds:
             offers += [key(RaterAction.PLAY), key(RaterAction.PLAY_SLOWER), key(RaterAction.PLAY_QUERY)]
-            offers += [key(RaterAction.STOP)] * playing
-        shown = view.draft.transcript_shown
-        if shown or not view.hides_text:
-            offers.append((keys.actions[RaterAction.TRANSCRIPT], "all text" if shown else "text"))
+            if playing:
+                offers.append(key(RaterAction.STOP))
+        is_text_shown = view.draft.transcript_shown
+        if is_text_shown or not view.hides_text:
+            offers.append((keys.actions[RaterAction.TRANSCRIPT], "all text" if is_text_shown else "text"))
         offers += [
             key(RaterAction.AID),
             key(RaterAction.SUB_FLAG),
@@ -92,7 +97,7 @@ def list_offers(view: SittingView, keys: RaterKeys, *, sounds: bool, playing: bo
             key(RaterAction.CONFIDENCE),
         ]
         if view.phase is SittingPhase.JUDGING:
-            offers += [key(action) for action in _ASIDE]
+            offers += [key(action) for action in _LEAVING_ACTIONS]
     if view.can_undo:
         offers.append(key(RaterAction.UNDO))
     if view.can_go_back:
@@ -102,8 +107,8 @@ def list_offers(view: SittingView, keys: RaterKeys, *, sounds: bool, playing: bo
     if view.count.held and view.phase is SittingPhase.FINISHED:
         offers.append(key(RaterAction.RELEASE_HELD))
     offers.append(key(RaterAction.GUIDE))
-    free = keys.category(AUTO_PLAY) is None and keys.action(AUTO_PLAY) is None
-    if sounds and free and view.item is not None:
+    is_auto_play_key = keys.category(AUTO_PLAY) is None and keys.action(AUTO_PLAY) is None
+    if sounds and is_auto_play_key and view.item is not None:
         offers.append((AUTO_PLAY, "auto-play"))
     offers.append(key(RaterAction.QUIT))
     if view.item is not None:

@@ -24,9 +24,10 @@ from harness.rating.rating_room import RatingRoom
 class SittingApp(GuardedApp):
     """The app of a rater. Leaving it loses nothing: a judgment is on the disk before the next item is shown.
 
-    player: None for no sound; the caller closes it. names: whether an adjudicator sees the raters' names.
-    ends_with: signals at which the app ends as with a key, which restores the terminal. The exit status is then 128
-    plus the signal, as in shells.
+    - player: None for no sound; the caller closes it.
+    - names: whether an adjudicator sees the raters' names.
+    - end_signals: signals at which the app ends as with a key, which restores the terminal. The exit status is then 128
+      plus the signal, as in shells.
     """
 
     TITLE = "voice-harness"
@@ -41,24 +42,23 @@ class SittingApp(GuardedApp):
         player: RaterPlayer | None,
         *,
         names: bool = False,
-        ends_with: tuple[signal.Signals, ...] = (),
+        end_signals: tuple[signal.Signals, ...] = (),
     ) -> None:
         super().__init__()
-        self.room, self.desk, self._ends_with = room, desk, ends_with
+        self.room, self.desk, self._end_signals = room, desk, end_signals
         self.sitting = JudgingScreen(room, desk, keys, player, show_names=names)
 
     async def on_event(self, event: events.Event) -> None:
         """A key shows that the person is there, whatever panel is open."""
         if isinstance(event, (events.Key, events.Paste, events.MouseEvent, events.AppFocus)):
-            self.desk.present()
+            self.desk.note_presence()
         await super().on_event(event)
 
     def on_mount(self) -> None:
-        for number in self._ends_with:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # what is ignored stays ignored, e.g. under `nohup`
-                asyncio.get_running_loop().add_signal_handler(
-                    number, lambda number: self.exit(exit_soon(number)), number
-                )
+        for signum in self._end_signals:
+            if signal.getsignal(signum) is not signal.SIG_IGN:  # what is ignored stays ignored, e.g. under `nohup`
+                loop = asyncio.get_running_loop()
+                loop.add_signal_handler(signum, lambda signum: self.exit(exit_soon(signum)), signum)
         self.register_theme(palette.THEME)
         self.theme = palette.THEME.name
         self.push_screen(self.sitting)
@@ -73,10 +73,10 @@ class SittingApp(GuardedApp):
 def run_rating_app(
     room: RatingRoom, desk: Desk, keys: RaterKeys, player: RaterPlayer | None, *, names: bool = False
 ) -> int:
-    """Lets a rater judge until they leave; exit status 0, or 3 if the last judgment is not saved.
+    """Lets a rater judge until they leave. Returns the exit status: 0, or 3 if the last judgment is not saved.
 
-    InputError when the terminal cannot show a screen.
+    Raises InputError if the terminal cannot show a screen.
     """
     if os.environ.get("TERM", "dumb") in ("dumb", ""):
         raise InputError("this terminal cannot show a screen (TERM=dumb)", remedy="harness rate --plain works in it")
-    return SittingApp(room, desk, keys, player, names=names, ends_with=ASKED_TO_END).run() or 0
+    return SittingApp(room, desk, keys, player, names=names, end_signals=ASKED_TO_END).run() or 0

@@ -24,8 +24,10 @@ from harness.rating.guide import FLAG_TEXTS, KEYS, LABELS, SUB_FLAG_TEXTS
 
 @frozen
 class AidEnding:
-    """The end of a path: a category, or a flag that puts the item aside. With neither, the item is held until its
-    effect is known."""
+    """The end of a path: a category with sub-flags, or a flag that puts the item aside.
+
+    With neither, the item is held until its effect is known.
+    """
 
     category: Category | None = None
     sub_flags: tuple[SubFlag, ...] = ()
@@ -34,7 +36,7 @@ class AidEnding:
     def __post_init__(self) -> None:
         if self.category is not None and self.flag is not None:
             raise ValueError("an ending is a category or a reason to put the item aside, not both")
-        if not set(self.sub_flags) <= set(self._allowed):
+        if not set(self.sub_flags) <= set(self._allowed_sub_flags):
             raise ValueError(f"{self.category} does not carry the sub-flags {self.sub_flags}")
 
     @property
@@ -45,35 +47,39 @@ class AidEnding:
         return JudgmentStatus.HELD if self.flag is None else JudgmentStatus.FLAGGED
 
     @property
-    def _allowed(self) -> tuple[SubFlag, ...]:
+    def _allowed_sub_flags(self) -> tuple[SubFlag, ...]:
         return () if self.category is None else SUB_FLAGS_OF.get(self.category, ())
 
     def with_sub_flags(self, sub_flags: tuple[SubFlag, ...]) -> AidEnding:
-        """The ending with these sub-flags, as far as the category allows them."""
-        noted = (*self.sub_flags, *(sub_flag for sub_flag in sub_flags if sub_flag in self._allowed))
-        return AidEnding(self.category, tuple(dict.fromkeys(noted)), self.flag)
+        """The ending with these sub-flags too, as far as the category allows them."""
+        allowed = [sub_flag for sub_flag in sub_flags if sub_flag in self._allowed_sub_flags]
+        all_sub_flags = tuple(dict.fromkeys((*self.sub_flags, *allowed)))
+        return AidEnding(self.category, all_sub_flags, self.flag)
 
 
 @frozen
 class AidAnswer:
-    """An answer. key: one character that selects it. leads: id of the next question, or the ending. notes: sub-flags
-    that it adds to the ending.
+    """An answer.
 
-    leads_if_core: replaces `leads` if the scenario marks the query as a core capability; None if it does not matter.
+    - key: one character that selects it.
+    - target: id of the next question, or the ending.
+    - target_if_core: replaces `target` if the scenario marks the query as a core capability; None if it does not
+      matter.
+    - sub_flags: those that it adds to the ending.
     """
 
     id: str
     key: str
     text: str
-    leads: str | AidEnding
-    leads_if_core: str | AidEnding | None = None
-    notes: tuple[SubFlag, ...] = ()
+    target: str | AidEnding
+    target_if_core: str | AidEnding | None = None
+    sub_flags: tuple[SubFlag, ...] = ()
 
-    def to(self, *, core_capability: bool) -> str | AidEnding:
+    def next(self, *, core_capability: bool) -> str | AidEnding:
         """The id of the next question, or the ending."""
-        if core_capability and self.leads_if_core is not None:
-            return self.leads_if_core
-        return self.leads
+        if core_capability and self.target_if_core is not None:
+            return self.target_if_core
+        return self.target
 
 
 @frozen
@@ -86,28 +92,32 @@ class AidQuestion:
     answers: tuple[AidAnswer, ...]
 
     def answer(self, answer_id: str) -> AidAnswer | None:
+        """The answer with this id; None for other ids."""
         return next((answer for answer in self.answers if answer.id == answer_id), None)
 
-    def answer_of(self, key: str) -> AidAnswer | None:
+    def answer_with_key(self, key: str) -> AidAnswer | None:
         """The answer with this key; None for other keys."""
         return next((answer for answer in self.answers if answer.key == key), None)
 
 
-def _leads(target: Any) -> str | AidEnding:
+def _parse_target(target: Any) -> str | AidEnding:
     return target if isinstance(target, str) else from_plain(AidEnding, target)
 
 
-def _answer(entry: Mapping[str, Any]) -> AidAnswer:
-    core = entry.get("leads_if_core")
-    notes = tuple(map(SubFlag, entry.get("notes", ())))
+def _parse_answer(entry: Mapping[str, Any]) -> AidAnswer:
     return AidAnswer(
-        entry["id"], entry["key"], entry["text"], _leads(entry["leads"]), None if core is None else _leads(core), notes
+        id=entry["id"],
+        key=entry["key"],
+        text=entry["text"],
+        target=_parse_target(entry["leads"]),
+        target_if_core=_parse_target(entry["leads_if_core"]) if "leads_if_core" in entry else None,
+        sub_flags=tuple(map(SubFlag, entry.get("notes", ()))),
     )
 
 
 _FILE = tomllib.loads(resources.files(__package__).joinpath("aid.toml").read_text("utf-8"))
 QUESTIONS: tuple[AidQuestion, ...] = tuple(
-    AidQuestion(entry["id"], entry["topic"], entry["text"], tuple(map(_answer, entry["answers"])))
+    AidQuestion(entry["id"], entry["topic"], entry["text"], tuple(map(_parse_answer, entry["answers"])))
     for entry in _FILE["questions"]
 )
 """The questions in the order of asking, side questions last. The first one begins the aid."""
@@ -115,7 +125,7 @@ _BY_ID = {question.id: question for question in QUESTIONS}
 
 MAX_QUESTIONS = 8
 """Number of questions on the longest path."""
-FILLED = "@harness"
+FILLED_SUFFIX = "@harness"
 """Suffix of a stored answer that the harness gave: "recognised=yes@harness"."""
 
 
@@ -132,9 +142,10 @@ _EFFECT_ANSWERS = {
 class ResponseFacts:
     """What the harness knows about a response, and from which it answers questions.
 
-    truncated: whether the recording was cut at the time limit; None if unknown. effect: the observed effect; UNKNOWN if
-    an observer could not tell, None without evidence. core_capability: whether the scenario requires this of every such
-    device. awaited: whether evidence may still come.
+    - truncated: whether the recording was cut at the time limit; None if unknown.
+    - effect: the observed effect; UNKNOWN if an observer could not tell, None without evidence.
+    - core_capability: whether the scenario requires this of every such device.
+    - awaited: whether evidence of the effect may still come.
     """
 
     recognised: Recognition = Recognition.NOT_ASSESSED
@@ -155,14 +166,16 @@ class ResponseFacts:
         evidence: EffectEvidence | None,
         core_capability: bool,
     ) -> ResponseFacts:
-        """From the evidence of a trial. Each may be None if there is none. An effect that nobody has observed yet is
+        """The facts from the evidence of a trial, of which each may be None. An effect that nobody has observed yet is
         awaited."""
-        unknown = evidence is not None and evidence.word is EffectOutcome.UNKNOWN
-        awaited = unknown and evidence is not None and evidence.source is EffectSource.NONE
+        effect, awaited = None, False
+        if evidence is not None:
+            awaited = evidence.word is EffectOutcome.UNKNOWN and evidence.source is EffectSource.NONE
+            effect = None if awaited else evidence.word
         return cls(
             recognised=recognised or Recognition.NOT_ASSESSED,
             truncated=truncated,
-            effect=None if evidence is None or awaited else evidence.word,
+            effect=effect,
             core_capability=core_capability,
             awaited=awaited,
         )
@@ -194,15 +207,18 @@ class AidStep:
     filled: bool = False
 
     @property
-    def word(self) -> str:
+    def stored_text(self) -> str:
         """The text that stands for this step in the aid_path of a judgment."""
-        return f"{self.question.id}={self.answer.id}{FILLED if self.filled else ''}"
+        return f"{self.question.id}={self.answer.id}{FILLED_SUFFIX if self.filled else ''}"
 
 
 @frozen
 class AidState:
-    """A rater's progress in the aid. Every answer leads to a new state. Either `question` or `ending` is None. known:
-    what the harness knows. steps: the answers so far."""
+    """A rater's progress in the aid. Every answer leads to a new state. Either `question` or `ending` is None.
+
+    - known: what the harness knows.
+    - steps: the answers so far.
+    """
 
     known: ResponseFacts
     steps: tuple[AidStep, ...] = ()
@@ -210,26 +226,26 @@ class AidState:
     @classmethod
     def begin(cls, facts: ResponseFacts) -> AidState:
         """The state before the first question that a person must answer; the end if there is none."""
-        return cls(facts).filled_in()
+        return cls(facts)._with_known_answers()
 
     @property
     def question(self) -> AidQuestion | None:
-        """The current question."""
-        leads = self._leads
-        return _BY_ID[leads] if isinstance(leads, str) else None
+        """The current question; None at the end."""
+        target = self._target
+        return _BY_ID[target] if isinstance(target, str) else None
 
     @property
     def ending(self) -> AidEnding | None:
-        """The end of the path, with the sub-flags noted on the way."""
-        leads = self._leads
-        if isinstance(leads, str):
+        """The end of the path, with the sub-flags of the answers; None before it."""
+        target = self._target
+        if isinstance(target, str):
             return None
-        return leads.with_sub_flags(tuple(note for step in self.steps for note in step.answer.notes))
+        return target.with_sub_flags(tuple(sub_flag for step in self.steps for sub_flag in step.answer.sub_flags))
 
     @property
     def path(self) -> tuple[str, ...]:
         """The answers so far, as stored."""
-        return tuple(step.word for step in self.steps)
+        return tuple(step.stored_text for step in self.steps)
 
     @property
     def number(self) -> int:
@@ -237,16 +253,20 @@ class AidState:
         return len(self.steps) if self.question is None else len(self.steps) + 1
 
     @property
-    def most(self) -> int:
+    def max_questions(self) -> int:
         """Largest number of questions that this path may have, including those answered and the current one."""
-        return len(self.steps) + (self._longest_path(self.question, asked=True) if self.question else 0)
+        if self.question is None:
+            return len(self.steps)
+        return len(self.steps) + self._longest_path(self.question, asks_person=True)
 
     @property
     def suggested(self) -> AidAnswer | None:
         """The answer that the harness suggests for the current question; None if it has none. A rater who went back may
         choose another."""
-        answer_id = self.known.answer_to(self.question.id) if self.question else None
-        return self.question.answer(answer_id) if self.question and answer_id else None
+        if self.question is None:
+            return None
+        answer_id = self.known.answer_to(self.question.id)
+        return None if answer_id is None else self.question.answer(answer_id)
 
     @property
     def can_go_back(self) -> bool:
@@ -255,7 +275,7 @@ class AidState:
     def answer(self, answer_id: str) -> AidState:
         """The state after the rater's answer, and after further answers of the harness.
 
-        ValueError at the end, or for an unknown answer.
+        Raises ValueError at the end, or for an unknown answer.
         """
         if self.question is None:
             raise ValueError("the decision aid has ended")
@@ -263,18 +283,18 @@ class AidState:
         if answer is None:
             answer_ids = ", ".join(option.id for option in self.question.answers)
             raise ValueError(f"“{self.question.id}” has no answer “{answer_id}” ({answer_ids})")
-        return self._with_step(AidStep(self.question, answer)).filled_in()
+        return self._with_step(AidStep(self.question, answer))._with_known_answers()
 
     def press(self, key: str) -> AidState | None:
         """The state after the answer with this key; None if no answer has it."""
-        answer = self.question.answer_of(key) if self.question else None
+        answer = self.question.answer_with_key(key) if self.question else None
         return self.answer(answer.id) if answer else None
 
     def back(self) -> AidState:
         """The state before the last answer, even if the harness gave it. At the start, the same state."""
         return AidState(self.known, self.steps[:-1])
 
-    def filled_in(self) -> AidState:
+    def _with_known_answers(self) -> AidState:
         """The state after all answers that the harness can give."""
         state = self
         while state.question is not None and (answer := state.suggested) is not None:
@@ -285,18 +305,21 @@ class AidState:
         return AidState(self.known, (*self.steps, step))
 
     @property
-    def _leads(self) -> str | AidEnding:
+    def _target(self) -> str | AidEnding:
+        """The id of the current question, or the ending."""
         if not self.steps:
             return QUESTIONS[0].id
-        return self.steps[-1].answer.to(core_capability=self.known.core_capability)
+        return self.steps[-1].answer.next(core_capability=self.known.core_capability)
 
-    def _longest_path(self, question: AidQuestion, asked: bool = False) -> int:
-        """Number of questions on the longest path from this one, given the answers of the harness. asked: whether a
-        person answers this one."""
-        answer_id = None if asked else self.known.answer_to(question.id)
-        ways = [answer for answer in question.answers if answer_id in (None, answer.id)]
-        ends = [answer.to(core_capability=self.known.core_capability) for answer in ways]
-        return 1 + max(self._longest_path(_BY_ID[end]) if isinstance(end, str) else 0 for end in ends)
+    def _longest_path(self, question: AidQuestion, *, asks_person: bool = False) -> int:
+        """Number of questions on the longest path from this one, given the answers of the harness.
+
+        asks_person: whether a person answers this one, even if the harness knows the answer.
+        """
+        answer_id = None if asks_person else self.known.answer_to(question.id)
+        answers = [answer for answer in question.answers if answer_id in (None, answer.id)]
+        targets = [answer.next(core_capability=self.known.core_capability) for answer in answers]
+        return 1 + max(self._longest_path(_BY_ID[target]) if isinstance(target, str) else 0 for target in targets)
 
 
 def ending_text(ending: AidEnding) -> str:
@@ -307,8 +330,8 @@ def ending_text(ending: AidEnding) -> str:
         case JudgmentStatus.FLAGGED if ending.flag is not None:
             return f"put aside: {FLAG_TEXTS[ending.flag]}"
         case _ if ending.category is not None:
-            noted = ", ".join(SUB_FLAG_TEXTS[sub_flag] for sub_flag in ending.sub_flags)
-            return LABELS[ending.category] + (f" ({noted})" if noted else "")
+            sub_flags = ", ".join(SUB_FLAG_TEXTS[sub_flag] for sub_flag in ending.sub_flags)
+            return f"{LABELS[ending.category]} ({sub_flags})" if sub_flags else LABELS[ending.category]
         case _:
             raise AssertionError(f"an ending without a meaning: {ending}")
 
@@ -316,25 +339,23 @@ def ending_text(ending: AidEnding) -> str:
 def aid_lines(state: AidState, width: int = 76) -> list[str]:
     """What a rater reads now, in lines of at most `width` characters: answers of the harness, then the question or the
     ending."""
-    wrapped = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
-    text: list[str] = []
+    wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    lines: list[str] = []
     just_filled = list(itertools.takewhile(lambda step: step.filled, reversed(state.steps)))
     for step in reversed(just_filled):
-        text += wrapped.wrap(f"Already known: {step.question.topic}. {step.answer.text}.")
+        lines += wrapper.wrap(f"Already known: {step.question.topic}. {step.answer.text}.")
     if state.question is not None:
-        text.append(f"Question {state.number} of at most {state.most}.")
-        text += wrapped.wrap(state.question.text)
-        hanging = textwrap.TextWrapper(width, subsequent_indent="   ", break_on_hyphens=False)
+        lines.append(f"Question {state.number} of at most {state.max_questions}.")
+        lines += wrapper.wrap(state.question.text)
+        hanging_wrapper = textwrap.TextWrapper(width, subsequent_indent="   ", break_on_hyphens=False)
         for answer in state.question.answers:
             mark = " (known)" if answer == state.suggested else ""
-            text += hanging.wrap(f"{answer.key}: {answer.text}{mark}")
-        return text
+            lines += hanging_wrapper.wrap(f"{answer.key}: {answer.text}{mark}")
     ending = state.ending
-    if ending is not None:
+    if ending is not None and ending.category is None:
+        lines += wrapper.wrap(ending_text(ending).capitalize() + ".")
+    elif ending is not None and ending.category is not None:
         keys = {category: key for key, category in KEYS}
-        if ending.category is None:
-            text += wrapped.wrap(ending_text(ending).capitalize() + ".")
-        else:
-            text += wrapped.wrap(f"{LABELS[ending.category]}. Key {keys[ending.category]}.")
-            text += [f"Noted: {SUB_FLAG_TEXTS[sub_flag]}." for sub_flag in ending.sub_flags]
-    return text
+        lines += wrapper.wrap(f"{LABELS[ending.category]}. Key {keys[ending.category]}.")
+        lines += [f"Noted: {SUB_FLAG_TEXTS[sub_flag]}." for sub_flag in ending.sub_flags]
+    return lines

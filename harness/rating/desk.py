@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field, replace
-from enum import StrEnum
+from dataclasses import replace
 from typing import Any
 
-from harness.base.foreign import plain_text
 from harness.base.presence import Presence
 from harness.base.user_text import checked_text
-from harness.model.effect import EffectEvidence, EffectOutcome
-from harness.model.frozen import frozen
+from harness.model.effect import EffectOutcome
 from harness.model.judgment import (
     SUB_FLAGS_OF,
     Category,
-    Exercise,
     Flag,
     Judgment,
     JudgmentStatus,
@@ -30,96 +26,29 @@ from harness.model.judgment import (
 )
 from harness.model.row_ids import RowIds
 from harness.rating.aid import AidState, ResponseFacts
-from harness.rating.guide import LABELS, SUB_FLAG_TEXTS, effect_text
-from harness.rating.items import CategoryProposal, Item, SeenProposal, new_row, seen_in, withdrawal
-from harness.rating.rater_queue import OwnRows, QueueCounts, RaterQueue, ReopenableItem
-
-
-class SittingPhase(StrEnum):
-    """What a rater does now. TRAINING: exercises, each explained. JUDGING: first responses. FINISHED: nothing more."""
-
-    TRAINING = "training"
-    JUDGING = "judging"
-    FINISHED = "finished"
-
-
-@frozen
-class Draft:
-    """Notes of a rater on the current item, saved with the category.
-
-    heard_ms: sum over all plays. heard_to_end: whether a play was complete. transcript_shown: whether the rater saw it.
-    """
-
-    comment: str = ""
-    confidence: int | None = None
-    sub_flags: tuple[SubFlag, ...] = ()
-    effect_claimed: bool | None = None
-    transcript_shown: bool = False
-    plays: int = 0
-    heard_ms: int = 0
-    heard_to_end: bool = False
-    aid_path: tuple[str, ...] = ()
-    program_confidence: float | None = None
-
-
-@frozen
-class ExerciseResult:
-    """The explained answer to an exercise."""
-
-    exercise: Exercise
-    given: Category
-    right: bool
-
-
-@frozen
-class SittingView:
-    """What a front-end shows.
-
-    own: the rater's row in force on the item. again: the rater reopened the item. can_go_back: items can be reopened.
-    position: that of the item, from 1. exercises: (done, all). pace_s: median time to an answer. left_s: time left at
-    that pace. explained: the explanation that waits for `go_on`. stopped: the rater failed known answers and gets no
-    more items. break_due: the rater has judged for long without a rest. said: the effect of the last key, in words.
-    proposal: the classifier's, if the rater may see it before choosing. hides_text: the round never shows the
-    transcript. growing: items may still be added, which changes positions and counts."""
-
-    phase: SittingPhase
-    rater: str
-    adjudicating: bool = False
-    item: Item | None = None
-    own: Judgment | None = None
-    again: bool = False
-    can_go_back: bool = False
-    position: int = 0
-    count: QueueCounts = field(default_factory=QueueCounts)
-    exercises: tuple[int, int] = (0, 0)
-    pace_s: float | None = None
-    left_s: float | None = None
-    draft: Draft = field(default_factory=Draft)
-    explained: ExerciseResult | None = None
-    can_undo: bool = False
-    stopped: bool = False
-    break_due: bool = False
-    said: str = ""
-    proposal: CategoryProposal | None = None
-    hides_text: bool = False
-    growing: bool = False
-
+from harness.rating.guide import LABELS
+from harness.rating.items import CategoryProposal, Item, SeenProposal, last_seen_proposal, new_row, withdrawal
+from harness.rating.rater_queue import OwnRows, RaterQueue, ReopenableItem
+from harness.rating.view import Draft, ExerciseResult, SittingPhase, SittingView
 
 SaveJudgment = Callable[[Item, Judgment], None]
-"""Saves a row on the disk, then returns; LogError, LogFull."""
+"""Saves a row on the disk, then returns. Raises LogError or LogFull."""
 Propose = Callable[[Item], CategoryProposal | None]
 """A classifier's proposal for an item; None for no proposal."""
 END_SLACK_MS, END_SLACK_SHARE = 250, 0.3
-"""A play that lacks less than both of these counts as complete, since sound devices report its end late. Chosen."""
+"""A play that lacks less than both of these counts as complete, since sound devices report its end late."""
 
 
 class Desk:
     """A sitting. A front-end calls one method for each key, then shows `view`. Not thread-safe.
 
     A call that writes returns after the row is on the disk. If that fails, the error is raised, and the item keeps its
-    draft. items, exercises: all of the round; the desk selects and orders the rater's share. rows: judgments so far, in
-    any order. program: the rater is a program. adjudicating: the rater settles items on which raters differ. growing:
-    items may still be added. `ids` makes the ids of rows; a request that may arrive twice begins there (`is_saved`).
+    draft. `ids` makes the ids of rows; a request that may arrive twice begins there (`is_saved`).
+
+    - items, exercises: all of the round; the desk selects and orders the rater's share.
+    - rows: judgments so far, in any order.
+    - program: whether the rater is a program.
+    - adjudicating, growing: as in `SittingView`.
     """
 
     def __init__(
@@ -152,8 +81,9 @@ class Desk:
         self._item: Item | None = None
         self._is_reopened = False  # the current item
         self._draft = Draft()
-        self._set_aside: tuple[str, Draft] | None = None  # the item to judge, and its draft, while another is reopened
-        self._explained: ExerciseResult | None = None
+        self._set_aside_draft: tuple[str, Draft] | None = None
+        """Id of the item to judge, and its draft, while another item is reopened."""
+        self._shown_explanation: ExerciseResult | None = None
         self._shown_wall_s = 0.0
         self._presence = Presence(now_s)
         self._message = ""
@@ -171,7 +101,7 @@ class Desk:
             rater=self.rater,
             adjudicating=self.adjudicating,
             item=self._item,
-            own=None if self._item is None else queue.rows.standing(self._item),
+            own=None if self._item is None else queue.rows.in_force_on(self._item),
             again=self._is_reopened,
             can_go_back=queue.can_go_back,
             position=0 if self._item is None else queue.position(self._item) or 0,
@@ -180,12 +110,12 @@ class Desk:
             pace_s=queue.rows.pace_s,
             left_s=queue.left_s,
             draft=self._draft,
-            explained=self._explained,
+            explained=self._shown_explanation,
             can_undo=queue.last is not None,
             stopped=queue.stopped,
             break_due=bool(minutes) and self._presence.busy_s > minutes * 60,
             said=self._message,
-            proposal=self._shown_proposal(self._item),
+            proposal=self._visible_proposal(self._item),
             hides_text=self._hides_text,
             growing=self._may_grow,
         )
@@ -194,9 +124,9 @@ class Desk:
         """An item of this rater's queue, by its blind id."""
         return self._queue.item(item_id)
 
-    def is_saved(self, request: str) -> bool:
+    def is_saved(self, request_id: str) -> bool:
         """Whether the row of a request begun in `ids` is on the disk."""
-        return self.ids.first(request) in self._queue.rows
+        return self.ids.first(request_id) in self._queue.rows
 
     def begin_aid(self) -> AidState | None:
         """The decision aid for the current item, after the answers of the harness; None without an item."""
@@ -208,8 +138,9 @@ class Desk:
     # Keys that write
 
     def judge(self, category: Category, *, sub_flags: Iterable[SubFlag] = (), aid_path: tuple[str, ...] = ()) -> bool:
-        """Labels the current item and shows the next; False without an item, or while an explanation is shown.
+        """Labels the current item, and shows the next or the explanation of an exercise.
 
+        Returns False without an item, while an explanation is shown, or if the rater must hear the response first.
         sub_flags: added to those of the draft, as far as the category allows them. aid_path: path in the decision aid.
         """
         item = self._item_to_label()
@@ -219,11 +150,11 @@ class Desk:
             self._message = "listen to the whole response first, or put it aside if you cannot"
             return False
         allowed = SUB_FLAGS_OF.get(category, ())
-        noted = tuple(sub_flags)  # the aid may note both of two opposites: one thing is missing, another superfluous
-        excluded = {*noted, *map(_OPPOSITE.get, noted)}
-        flags = (*(flag for flag in self._draft.sub_flags if flag not in excluded), *noted)
+        aid_flags = tuple(sub_flags)  # may contain two opposites: one thing is missing, another superfluous
+        excluded = {*aid_flags, *map(_OPPOSITE.get, aid_flags)}
+        flags = (*(flag for flag in self._draft.sub_flags if flag not in excluded), *aid_flags)
         notice = self._difference_message(item, category)
-        row = self._row(
+        row = self._make_row(
             item,
             JudgmentStatus.SUBMITTED,
             category,
@@ -234,16 +165,18 @@ class Desk:
             row = replace(row, proposal_shown=ProposalShown.AFTER)
         left_out = [flag.value.replace("_", " ") for flag in flags if flag not in allowed]
         message = f"{notice}saved as {LABELS[category]}"
-        self._save_row(item, row, f"{message}; without {', '.join(left_out)}" if left_out else message)
+        if left_out:
+            message += f"; without {', '.join(left_out)}"
+        self._save_row(item, row, message)
         if item.exercise is not None:
-            self._explained = ExerciseResult(item.exercise, category, item.exercise.is_right(category))
+            self._shown_explanation = ExerciseResult(item.exercise, category, item.exercise.is_right(category))
         else:
             self._show_next()
         return True
 
     def judge_as_program(self, category: Category, confidence: float, reason: str) -> bool:
-        """`judge`, with a program's confidence (0–1) and reason."""
-        self._change(comment=checked_text(reason, "the reason"), program_confidence=confidence)
+        """Labels the current item as `judge` does, with a program's confidence (0–1) and reason."""
+        self._change_draft(comment=checked_text(reason, "the reason"), program_confidence=confidence)
         return self.judge(category)
 
     def postpone(self) -> None:
@@ -253,7 +186,7 @@ class Desk:
             self._show_next()
 
     def conclude(self, aid: AidState) -> bool:
-        """Carries out the ending of the decision aid; False before its end."""
+        """Carries out the ending of the decision aid. Returns False before its end, or as `judge` does."""
         ending = aid.ending
         if ending is None:
             return False
@@ -264,10 +197,10 @@ class Desk:
         return self.hold(aid_path=aid.path)
 
     def skip(self) -> bool:
-        """Leaves the item for the end; leaves a reopened item unchanged."""
+        """Leaves the item for the end. A reopened item is left unchanged."""
         if self._is_reopened:
             return self.leave()
-        return self._put_aside(JudgmentStatus.SKIPPED, "left for later")
+        return self._save_without_category(JudgmentStatus.SKIPPED, "left for later")
 
     def hold(self, *, aid_path: tuple[str, ...] = ()) -> bool:
         """Holds the item until its effect is known. Refused if it is known, since nothing would release the item."""
@@ -275,15 +208,16 @@ class Desk:
         if item is not None and item.effect is not None and item.effect.word is not EffectOutcome.UNKNOWN:
             self._message = "the effect is known; judge the response, or put it aside if you doubt the effect"
             return False
-        return self._put_aside(JudgmentStatus.HELD, "held until the effect is known", aid_path=aid_path)
+        return self._save_without_category(JudgmentStatus.HELD, "held until the effect is known", aid_path=aid_path)
 
     def flag(self, flag: Flag, *, aid_path: tuple[str, ...] = ()) -> bool:
         """Puts the item aside, with the reason."""
         message = f"put aside: {flag.value.replace('_', ' ')}"
-        return self._put_aside(JudgmentStatus.FLAGGED, message, aid_path=aid_path, flags=(flag.value,))
+        return self._save_without_category(JudgmentStatus.FLAGGED, message, aid_path=aid_path, flags=(flag.value,))
 
     def undo(self) -> bool:
-        """Takes back the rater's latest row in this round, whatever its day, and shows its item."""
+        """Takes back the rater's latest row in this round, however old, and shows its item. Returns False if none is
+        left."""
         self._presence.note_activity()
         latest = self._queue.last
         if latest is None:
@@ -293,8 +227,8 @@ class Desk:
         row = withdrawal(withdrawn, self._wall_s(), id_=self.ids.next())
         self._save(item, row)
         self._queue.add(row)
-        self._explained = None
-        self._show(item, withdrawn, reopened=not self._queue.open(item))
+        self._shown_explanation = None
+        self._show_item(item, withdrawn, reopened=not self._queue.is_open(item))
         self._message = "taken back; judge it again"
         return True
 
@@ -305,25 +239,28 @@ class Desk:
         return self._queue.reopenable_items(words)
 
     def open(self, item_id: str) -> bool:
-        """Reopens an item of `reopenable_items`; False for other items, or while an explanation is shown."""
+        """Reopens an item of `reopenable_items`. Returns False for other items, or while an explanation is shown."""
         self._presence.note_activity()
         entry = next((candidate for candidate in self.reopenable_items() if candidate.item.id == item_id), None)
-        if entry is None or self._explained is not None:
+        if entry is None or self._shown_explanation is not None:
             self._message = "you cannot open that response again"
             return False
         self._reopen(entry)
         return True
 
     def earlier(self) -> bool:
-        """Opens the item judged before the current one; False at the first."""
-        return self._step(1)
+        """Opens the item judged before the current one. Returns False at the first."""
+        return self._go_to_neighbour(1)
 
     def later(self) -> bool:
-        """Opens the item judged after the reopened one; after the last, the item to judge."""
-        return self._step(-1)
+        """Opens the item judged after the reopened one; after the last, the item to judge.
+
+        Returns False if that is the current one.
+        """
+        return self._go_to_neighbour(-1)
 
     def leave(self) -> bool:
-        """Leaves a reopened item unchanged, and shows the item to judge."""
+        """Leaves a reopened item unchanged, and shows the item to judge. Returns False if no item is reopened."""
         self._presence.note_activity()
         if not self._is_reopened:
             return False
@@ -336,8 +273,8 @@ class Desk:
     def go_on(self) -> None:
         """Ends the explanation of an exercise."""
         self._presence.note_activity()
-        if self._explained is not None:
-            self._explained, self._message = None, ""
+        if self._shown_explanation is not None:
+            self._shown_explanation, self._message = None, ""
             self._show_next()
 
     def release_held(self) -> None:
@@ -347,38 +284,41 @@ class Desk:
         if self._item is None:
             self._show_next()
 
-    def comment(self, text: str) -> None:
-        """Sets the comment, which the next judgment saves; InputError if it is not valid (`checked_text`)."""
-        self._change(comment=checked_text(text))
+    def set_comment(self, text: str) -> None:
+        """Sets the comment, which the next judgment saves. Raises InputError if it is not valid (`checked_text`)."""
+        self._change_draft(comment=checked_text(text))
 
-    def confidence(self, level: int | None) -> None:
+    def set_confidence(self, level: int | None) -> None:
         """Sets the confidence: 1 is unsure, 3 is sure. The current level clears it."""
-        self._change(confidence=None if level == self._draft.confidence else level)
+        self._change_draft(confidence=None if level == self._draft.confidence else level)
 
-    def toggle(self, flag: SubFlag) -> None:
+    def toggle_sub_flag(self, flag: SubFlag) -> None:
         """Sets or clears a sub-flag; setting one clears its opposite."""
         flags = self._draft.sub_flags
-        removed = flag if flag in flags else _OPPOSITE.get(flag)
-        rest = tuple(other for other in flags if other is not removed)
-        self._change(sub_flags=rest if flag in flags else (*rest, flag))
+        if flag in flags:
+            new_flags = tuple(other for other in flags if other is not flag)
+        else:
+            opposite = _OPPOSITE.get(flag)
+            new_flags = (*(other for other in flags if other is not opposite), flag)
+        self._change_draft(sub_flags=new_flags)
 
-    def effect_claimed(self, claimed: bool | None) -> None:
+    def set_effect_claimed(self, claimed: bool | None) -> None:
         """Sets whether the response claims that an action was done."""
-        self._change(effect_claimed=claimed)
+        self._change_draft(effect_claimed=claimed)
 
     def show_transcript(self) -> bool:
-        """Shows the transcript if the round allows it. The judgment stores that it was shown."""
+        """Shows the transcript; the judgment stores that. Returns False if the round does not allow it."""
         if self._hides_text:
             self._message = "this round hides transcripts"
             return False
-        self._change(transcript_shown=True)
+        self._change_draft(transcript_shown=True)
         return True
 
-    def heard(self, played_ms: int, *, began: bool, to_end: bool | None = None) -> None:
-        """Adds a played part of the response. began: whether it begins a new play.
+    def record_play(self, played_ms: int, *, began: bool, to_end: bool | None = None) -> None:
+        """Adds a played part of the response to the draft. began: whether it begins a new play.
 
-        to_end: whether the front-end reports a complete play; accepted if all plays together last long enough. None: it
-        does not report this, and played_ms is one play from the start, which decides.
+        to_end: whether the front-end reports a complete play, which is accepted if all plays together last long enough.
+        None: it does not report this, and played_ms is one play from the start, whose length decides.
         """
         self._presence.note_activity(max(0, played_ms) / 1000)
         draft, clip = self._draft, None if self._item is None else self._item.clip
@@ -392,7 +332,7 @@ class Desk:
 
     # From outside
 
-    def present(self) -> None:
+    def note_presence(self) -> None:
         """Records that the rater is present: a key, a loaded page, or a window that regained the focus."""
         if self._item is not None:  # without an item, pages reload without the rater
             self._presence.note_activity()
@@ -400,38 +340,48 @@ class Desk:
     def refresh(self, items: Sequence[Item], rows: Iterable[Judgment], *, growing: bool = False) -> None:
         """Adds new responses, evidence and rows from elsewhere. The current item stays if it can."""
         self._may_grow = growing
-        all_rows, with_held = self._queue.rows.with_rows(rows), self._queue.with_held
-        self._queue = RaterQueue(self.rater, self._round, items, self._exercises, all_rows, with_held=with_held)
-        if self._explained is not None:
+        all_rows, gives_held = self._queue.rows.with_rows(rows), self._queue.gives_held
+        self._queue = RaterQueue(self.rater, self._round, items, self._exercises, all_rows, gives_held=gives_held)
+        if self._shown_explanation is not None:
             return
         refreshed = None if self._item is None else self.item(self._item.id)
-        if refreshed is not None and (self._is_reopened or self._queue.open(refreshed)):
-            self._item, self._is_reopened = refreshed, not self._queue.open(refreshed)
+        if refreshed is not None and (self._is_reopened or self._queue.is_open(refreshed)):
+            self._item, self._is_reopened = refreshed, not self._queue.is_open(refreshed)
         else:
             self._show_next()
+
+    # Inside
+
+    # Inside
 
     @property
     def _hides_text(self) -> bool:
         return self._round.transcript is TranscriptPolicy.NEVER and self._phase() is not SittingPhase.TRAINING
 
     def _item_to_label(self) -> Item | None:
+        """The item that a key labels, which also shows that the rater is present; None if no item can be labelled."""
         self._presence.note_activity()
-        return None if self._explained is not None else self._item
+        return None if self._shown_explanation is not None else self._item
 
-    def _put_aside(self, status: JudgmentStatus, message: str, **more: Any) -> bool:
+    def _save_without_category(self, status: JudgmentStatus, message: str, **more: Any) -> bool:
+        """Saves a row without a category, and shows the next item. Returns False without an item or for an exercise.
+
+        more: further fields of the row.
+        """
         item = self._item_to_label()
         if item is None or item.exercise is not None:
             self._message = "" if item is None else "an exercise needs a category"
             return False
-        self._save_row(item, self._row(item, status, **more), message)
+        self._save_row(item, self._make_row(item, status, **more), message)
         self._show_next()
         return True
 
-    def _row(self, item: Item, status: JudgmentStatus, category: Category | None = None, **more: Any) -> Judgment:
-        earlier = self._queue.rows.standing(item)
-        unaided_view = self._seen_for(item)
-        shown = self._shown_proposal(item) or (None if unaided_view is None else unaided_view.proposal)
-        proposal = shown or self._proposal(item)
+    def _make_row(self, item: Item, status: JudgmentStatus, category: Category | None = None, **more: Any) -> Judgment:
+        """A row for an item from the draft and its plays. more: further fields of the row."""
+        earlier = self._queue.rows.in_force_on(item)
+        unaided_view = self._seen_proposal(item)
+        shown = self._visible_proposal(item) or (None if unaided_view is None else unaided_view.proposal)
+        proposal = shown or self._proposal_for(item)
         return new_row(
             item.subject,
             self.rater,
@@ -464,29 +414,32 @@ class Desk:
 
     # Proposals of a classifier: not for exercises, and not for adjudicators
 
-    def _proposal(self, item: Item) -> CategoryProposal | None:
+    def _proposal_for(self, item: Item) -> CategoryProposal | None:
+        """The classifier's proposal for an item, whether the rater may see it or not; None without one."""
         if self._propose is None or item.exercise is not None or item.inputs:
             return None
         return self._propose(item)
 
-    def _seen_for(self, item: Item) -> SeenProposal | None:
+    def _seen_proposal(self, item: Item) -> SeenProposal | None:
         """The proposal that the rater has already seen, even if the choice was taken back since; None without one."""
-        return None if item.exercise is not None or item.inputs else seen_in(self._queue.rows.all_of(item))
+        return None if item.exercise is not None or item.inputs else last_seen_proposal(self._queue.rows.all_on(item))
 
-    def _shown_proposal(self, item: Item | None) -> CategoryProposal | None:
+    def _visible_proposal(self, item: Item | None) -> CategoryProposal | None:
         """The proposal shown before the choice: if the round says so, or if the rater has seen it."""
         rule = self._round.proposals
         if item is None or rule is None or rule.show is ProposalShown.NEVER:
             return None
         if rule.show is ProposalShown.BEFORE:
-            return self._proposal(item)
-        unaided_view = self._seen_for(item)
+            return self._proposal_for(item)
+        unaided_view = self._seen_proposal(item)
         return None if unaided_view is None else unaided_view.proposal
 
     def _difference_message(self, item: Item, category: Category) -> str:
         """The message after a choice that differs from the proposal; "" if the rater had already seen that."""
-        rule, proposal = self._round.proposals, self._proposal(item)
-        if rule is None or proposal is None or rule.show is not ProposalShown.AFTER or self._seen_for(item) is not None:
+        rule, proposal = self._round.proposals, self._proposal_for(item)
+        if rule is None or rule.show is not ProposalShown.AFTER or proposal is None:
+            return ""
+        if self._seen_proposal(item) is not None:
             return ""
         return "" if proposal.category is category else f"the classifier would have proposed {proposal.words}; "
 
@@ -495,41 +448,47 @@ class Desk:
         self._queue.add(row)
         self._message = message
 
-    def _change(self, **changes: object) -> None:
+    def _change_draft(self, **changes: object) -> None:
         self._presence.note_activity()
         self._draft = replace(self._draft, **changes)  # type: ignore[arg-type]
         self._message = ""
 
-    def _step(self, step: int) -> bool:
-        """Steps through the rater's own rows, backwards for 1, forwards for −1."""
+    def _go_to_neighbour(self, step: int) -> bool:
+        """Steps through the rater's own rows, backwards for 1, forwards for −1. Returns False at an end."""
         self._presence.note_activity()
         # Number 0 is the latest row. The item to judge, which follows it, has number −1.
         judged = [entry for entry in self.reopenable_items() if entry.row is not None]
         items = [entry.item for entry in judged]
         current = items.index(self._item) if self._is_reopened and self._item in items else -1
-        goal = current + step
-        if self._explained is not None or not -1 <= goal < len(judged) or (goal < 0 and not self._is_reopened):
+        target = current + step
+        is_first_reached = target >= len(judged)
+        is_last_reached = target < -1 or (target == -1 and not self._is_reopened)
+        if self._shown_explanation is not None or is_first_reached or is_last_reached:
             self._message = "there is no earlier response" if step > 0 else "this is the response to judge"
             return False
-        if goal < 0:
+        if target == -1:
             return self.leave()
-        self._reopen(judged[goal])
+        self._reopen(judged[target])
         return True
 
     def _reopen(self, entry: ReopenableItem) -> None:
+        """Shows an item with its row. The draft of the item to judge is set aside for `_show_next`."""
         if self._item is not None and not self._is_reopened:
-            self._set_aside = self._item.id, self._draft
-        self._show(entry.item, entry.row, reopened=not self._queue.open(entry.item))
+            self._set_aside_draft = self._item.id, self._draft
+        self._show_item(entry.item, entry.row, reopened=not self._queue.is_open(entry.item))
         self._message = ""
 
     def _show_next(self) -> None:
+        """Shows the item to judge, with its draft if that was set aside."""
         item = self._queue.next
-        self._show(item)
-        if item is not None and self._set_aside is not None and self._set_aside[0] == item.id:
-            self._draft = self._set_aside[1]
-        self._set_aside = None
+        self._show_item(item)
+        if item is not None and self._set_aside_draft is not None:
+            item_id, draft = self._set_aside_draft
+            if item_id == item.id:
+                self._draft = draft
+        self._set_aside_draft = None
 
-    def _show(self, item: Item | None, row: Judgment | None = None, *, reopened: bool = False) -> None:
+    def _show_item(self, item: Item | None, row: Judgment | None = None, *, reopened: bool = False) -> None:
         """Shows an item, with the notes of a row. reopened: whether it is judged again."""
         self._draft = Draft(transcript_shown=self._round.transcript is TranscriptPolicy.SHOWN)
         if row is not None:
@@ -548,7 +507,7 @@ class Desk:
         self._presence.begin()
 
     def _phase(self) -> SittingPhase:
-        if self._explained is not None or (self._item is not None and self._item.exercise is not None):
+        if self._shown_explanation is not None or (self._item is not None and self._item.exercise is not None):
             return SittingPhase.TRAINING
         return SittingPhase.JUDGING if self._item is not None else SittingPhase.FINISHED
 
@@ -559,37 +518,3 @@ _OPPOSITE = {
     SubFlag.RECOVERABLE: SubFlag.UNRECOVERABLE,
     SubFlag.UNRECOVERABLE: SubFlag.RECOVERABLE,
 }
-
-
-SURE: dict[int, str] = {1: "unsure", 2: "fairly sure", 3: "sure"}
-
-
-def effect_words(evidence: EffectEvidence) -> tuple[str, str]:
-    return plain_text(evidence.check.wanted, 200) or "an effect", effect_text(evidence)
-
-
-def found_words(entry: ReopenableItem) -> str:
-    """An item that can be reopened, as one line of escaped text."""
-    answer = "agreed" if entry.row is None else given_words(entry.row)
-    return f"{plain_text(entry.item.query, 120)}: {answer}"
-
-
-def given_words(row: Judgment) -> str:
-    """A row as one line of escaped text: category, sub-flags, confidence, comment, path in the decision aid."""
-    if row.category is None:
-        return {
-            JudgmentStatus.SKIPPED: "left for later",
-            JudgmentStatus.HELD: "held until the effect is known",
-            JudgmentStatus.FLAGGED: "put aside",
-        }.get(row.status, row.status.value)
-    parts = [LABELS[row.category]]
-    flag_texts = {flag.value: words for flag, words in SUB_FLAG_TEXTS.items()}
-    if row.sub_flags:
-        parts[0] += f" ({', '.join(flag_texts.get(name, plain_text(name, 40)) for name in row.sub_flags)})"
-    if row.confidence is not None:
-        parts.append(SURE[row.confidence])
-    if row.comment:
-        parts.append(f"“{plain_text(row.comment, 300)}”")
-    if row.aid_path:
-        parts.append(f"aid: {plain_text(', '.join(row.aid_path), 300)}")
-    return " · ".join(parts)

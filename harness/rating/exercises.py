@@ -6,7 +6,7 @@ import tomllib
 from importlib import resources
 
 from harness.model.judgment import Category, Exercise
-from harness.rating.desk import SittingView
+from harness.rating.view import SittingView
 
 _FILE = tomllib.loads(resources.files(__package__).joinpath("exercises.toml").read_text("utf-8"))
 BUILT_IN_EXERCISES: tuple[Exercise, ...] = tuple(
@@ -15,9 +15,9 @@ BUILT_IN_EXERCISES: tuple[Exercise, ...] = tuple(
 """The exercises: at least two for each category, including the difficult cases of the guide."""
 
 
-def repeated(view: SittingView) -> str:
+def repetition_text(view: SittingView) -> str:
     """Text after the number of the current exercise that says why it is repeated; "" if it is not."""
-    answered = view.own is not None and view.explained is None
-    if view.item is None or view.item.exercise is None or not answered:
+    was_answered = view.own is not None and view.explained is None  # an answer that is explained now is the current one
+    if view.item is None or view.item.exercise is None or not was_answered:
         return ""
     return "again, since too few of your answers were right"

@@ -29,8 +29,11 @@ class GuideExample:
 
 @frozen
 class GuideText:
-    """The text on a category. short: a description that fits beside key and name in 80 characters. test: the question
-    to ask in case of doubt."""
+    """The text on a category.
+
+    - short: a description that fits beside key and name in 80 characters.
+    - test: the question to ask in case of doubt.
+    """
 
     short: str
     test: str

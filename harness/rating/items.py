@@ -21,7 +21,7 @@ from harness.rating.guide import GUIDELINE_VERSION, LABELS
 
 @frozen
 class Subject:
-    """The recorded response of an attempt. span_s: its start and end on the host's clock."""
+    """The recorded response of an attempt. span_s: its start and end on the host's clock; None if unknown."""
 
     trial_id: str
     attempt: int
@@ -45,7 +45,7 @@ def new_row(
     id_: str = "",
     **fields: Any,
 ) -> Judgment:
-    """A new row. id_: "" for a random id. fields: the other fields of `Judgment`."""
+    """A new row for a response. id_: "" for a random id. fields: the other fields of `Judgment`."""
     return Judgment(
         id=id_ or str(uuid.uuid4()),
         trial_id=subject.trial_id,
@@ -83,8 +83,10 @@ def withdrawal(row: Judgment, given_wall_s: float | None = None, *, id_: str = "
 class HiddenDetails:
     """What a front-end never shows during a round, since it reveals the device.
 
-    answered_wall_s: Unix time at which the trial was first answered; never earlier than those before it in its log.
-    moves: (from rater, to rater) pairs of a coordinator, in order; "" for nobody.
+    - gold: the known answer; None without one.
+    - moves: (from rater, to rater) pairs of a coordinator, in order; "" for nobody.
+    - answered_wall_s: Unix time at which the trial was first answered; never earlier than those before it in its log.
+    - the others: as in the trial.
     """
 
     session_id: str = ""
@@ -102,39 +104,41 @@ class HiddenDetails:
 class Item:
     """A first response, or an exercise of the training round.
 
-    - id: a blind id, the same for all raters of a round.
-    - clip: None for an exercise, which a voice speaks.
-    - attempts: number of times that the query was said, up to the one that was answered.
-    - waits_s: the pause before each attempt after the first; None if unknown.
-    - latency, length: latency and length of the response.
-    - truncated: whether the recording was cut while the response continued.
-    - transcript: None without one. The round decides whether raters see it.
-    - effect: evidence of the wanted effect; None if no effect is wanted.
-    - note: a note from the scenario.
-    - exercise: None for a first response.
-    - inputs: the judgments, for an adjudicator; () for raters.
-    - agreed: whether all inputs have the same category.
-
     The sources of transcript and effect are left out, since they would reveal the device.
     """
 
     id: str
+    """A blind id, the same for all raters of a round."""
     query: str
     subject: Subject
     clip: Clip | None = None
+    """None for an exercise, which a voice speaks."""
     attempts: int = 1
+    """Number of times that the query was said, up to the one that was answered."""
     waits_s: tuple[float | None, ...] = ()
+    """The pause before each attempt after the first; None if unknown."""
     recognition: Recognition = Recognition.YES
+    """Whether the device recognised the query at the attempt that was answered."""
     latency: MeasuredDuration | None = None
+    """Latency of the response."""
     length: MeasuredDuration | None = None
+    """Length of the response."""
     truncated: bool = False
+    """Whether the recording was cut while the response continued."""
     transcript: str | None = None
+    """None without one. The round decides whether raters see it."""
     core_capability: bool = False
+    """Whether the scenario requires this of every such device."""
     effect: EffectEvidence | None = None
+    """Evidence of the wanted effect; None if no effect is wanted."""
     note: str = ""
+    """A note from the scenario; for an exercise, the effect that was seen."""
     exercise: Exercise | None = None
+    """None for a first response."""
     inputs: tuple[Judgment, ...] = ()
+    """The judgments, for an adjudicator; () for raters."""
     agreed: bool = False
+    """Whether all inputs have the same category."""
     hidden: HiddenDetails = field(default_factory=HiddenDetails)
 
     @property
@@ -145,8 +149,8 @@ class Item:
 
 def blind_id(seed: int, session_id: str, trial_id: str, clip_sha256: str) -> str:
     """A blind id of twelve characters, which does not reveal the origin of an item."""
-    whole = "\n".join((str(seed), session_id, trial_id, clip_sha256))
-    return hashlib.sha256(whole.encode()).hexdigest()[:12]
+    origin = "\n".join((str(seed), session_id, trial_id, clip_sha256))
+    return hashlib.sha256(origin.encode()).hexdigest()[:12]
 
 
 def exercise_item(exercise: Exercise, seed: int) -> Item:
@@ -173,27 +177,29 @@ class CategoryProposal:
 
     @property
     def words(self) -> str:
-        """For a screen: `Wrong (71 %)`."""
+        """The proposal as text for a screen: `Wrong (71 %)`."""
         return f"{LABELS[self.category]} ({percent(self.probability, 0)})"
 
 
 @frozen
 class SeenProposal:
-    """The proposal that a rater has seen for an item, and their category before the first one."""
+    """The last proposal that a rater has seen for an item, and their category before the first one (None if none)."""
 
     proposal: CategoryProposal | None = None
     unaided: Category | None = None
 
 
-def seen_in(rows: Iterable[Judgment]) -> SeenProposal | None:
+def last_seen_proposal(rows: Iterable[Judgment]) -> SeenProposal | None:
     """The proposal that a rater has seen, from all their rows on an item, oldest first. None if none was shown."""
-    proposal: SeenProposal | None = None
+    seen: SeenProposal | None = None
     for row in rows:
         if row.proposal_shown is ProposalShown.NEVER or row.proposed is None:
             continue
-        after = row.proposal_shown is ProposalShown.AFTER and row.status is JudgmentStatus.SUBMITTED
-        unaided = row.category if after else row.unaided
-        if proposal is not None:
-            unaided = proposal.unaided
-        proposal = SeenProposal(CategoryProposal(row.proposed, row.proposed_probability or 0.0), unaided)
-    return proposal
+        if seen is not None:
+            unaided = seen.unaided
+        elif row.proposal_shown is ProposalShown.AFTER and row.status is JudgmentStatus.SUBMITTED:
+            unaided = row.category
+        else:
+            unaided = row.unaided
+        seen = SeenProposal(CategoryProposal(row.proposed, row.proposed_probability or 0.0), unaided)
+    return seen

@@ -17,7 +17,7 @@ from harness.model.record import RatingRecord, Record
 class JudgmentLog(SharedRows[Record]):
     """The judgments.sqlite of one session folder. Safe for several threads and processes.
 
-    LogError if the folder does not contain a session, or the file cannot be written; LogFull.
+    Raises LogError if the folder does not contain a session, or the file cannot be written, and LogFull.
     """
 
     def __init__(self, folder: Path) -> None:

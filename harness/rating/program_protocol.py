@@ -10,8 +10,8 @@ from harness.base.user_text import MAX_TEXT_CHARS, checked_text
 from harness.model.errors import InputError, did_you_mean
 from harness.model.frozen import frozen
 from harness.model.judgment import Category
-from harness.rating.desk import SittingView
 from harness.rating.guide import GUIDE, GUIDELINE_VERSION, LABELS, RULES
+from harness.rating.view import SittingView
 from harness.statistics.intervals import is_exact_enough
 
 PROTOCOL = 1
@@ -51,7 +51,7 @@ def item_line(view: SittingView, clip: str) -> bytes:
         "core_capability": item.core_capability,
     }
     categories = [{"name": category, "label": LABELS[category], **to_plain(text)} for category, text in GUIDE.items()]
-    sent = {
+    message = {
         "protocol": PROTOCOL,
         "item": item.id,
         "query": item.query,
@@ -60,11 +60,14 @@ def item_line(view: SittingView, clip: str) -> bytes:
         "clip": clip,
         "guide": {"version": GUIDELINE_VERSION, "categories": categories, "rules": RULES},
     }
-    return json.dumps(to_plain(sent), ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+    return json.dumps(to_plain(message), ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
 
 
-def rater_of(text: str) -> str:
-    """The name under which the program rates, from its first line; ProtocolFault."""
+MAX_RATER_CHARS = 64
+
+
+def parse_hello(text: str) -> str:
+    """The name under which the program rates, from its first line. Raises ProtocolFault if that is not valid."""
     hello = parse_object(text)
     demand_protocol(hello, text, PROTOCOL)
     rater = f"{demand_name(hello, 'name').strip()} {demand_name(hello, 'version').strip()}"
@@ -73,19 +76,16 @@ def rater_of(text: str) -> str:
     return rater
 
 
-MAX_RATER_CHARS = 64
-
-
-def answer_of(text: str) -> ProgramAnswer:
-    """The answer to an item; ProtocolFault, RatingDeclined."""
+def parse_answer(text: str) -> ProgramAnswer:
+    """The answer to an item. Raises RatingDeclined if the program declines, and ProtocolFault if it is not valid."""
     answer = parse_object(text)
     if "error" in answer:
         raise RatingDeclined(str(answer["error"])[:MAX_TEXT_CHARS])
-    word = answer.get("category")
-    names = [category.value for category in Category]
-    if not isinstance(word, str) or word not in names:
-        hint = did_you_mean(word, names) if isinstance(word, str) else ""
-        raise ProtocolFault(f"sent no category of the guide: {short(json.dumps(word))}. {hint}".rstrip(". "))
+    name = answer.get("category")
+    known_names = [category.value for category in Category]
+    if not isinstance(name, str) or name not in known_names:
+        hint = did_you_mean(name, known_names) if isinstance(name, str) else ""
+        raise ProtocolFault(f"sent no category of the guide: {short(json.dumps(name))}. {hint}".rstrip(". "))
     reason = answer.get("reason")
     if not isinstance(reason, str):
         raise ProtocolFault("sent a reason that is not text")
@@ -93,4 +93,4 @@ def answer_of(text: str) -> ProgramAnswer:
         reason = checked_text(reason, "the reason")
     except InputError as error:
         raise ProtocolFault(f"sent a reason that cannot be kept: {error.what}") from error
-    return ProgramAnswer(Category(word), demand_number(answer, "confidence", 0, 1), reason)
+    return ProgramAnswer(Category(name), demand_number(answer, "confidence", 0, 1), reason)

@@ -13,24 +13,29 @@ from harness.model.errors import EngineError, LogError
 from harness.model.frozen import frozen
 from harness.rating.desk import Desk
 from harness.rating.items import Item
-from harness.rating.program_protocol import ProgramAnswer, RatingDeclined, answer_of, item_line, rater_of
+from harness.rating.program_protocol import ProgramAnswer, RatingDeclined, item_line, parse_answer, parse_hello
 from harness.rating.rating_room import RatingRoom
 
-TRIES = 2
+MAX_TRIES = 2
 """Number of times that an item is sent before it is left open."""
-MAX_IN_A_ROW = 3
+MAX_FAILED_IN_A_ROW = 3
 """After this many failed items in a row, the program gets no more."""
-_START_S = 60.0
-_TURN_S = 0.25
+_START_TIMEOUT_S = 60.0
+"""Least time limit for the first line: a program may have to load a model."""
+_PAUSE_SLICE_S = 0.25
+"""While the program must wait, its end is noticed within this time."""
 _REMEDY = "docs/reference/rating-programs.md lists the lines that it may write"
 _SLOW_REMEDY = "Check whether it is waiting for something. For a longer limit: --timeout SECONDS"
 
 
 class ProgramRater:
-    """A rating program. It is started at once, and again after a fault. EngineError if it cannot be started.
+    """A rating program. It is started at once, and again after a fault.
 
-    command: program and arguments. timeout_s: time limit for an answer; its first line may take a minute. per_minute:
-    most items sent in a minute, including repeated ones; None for no limit.
+    - command: program and arguments.
+    - timeout_s: time limit for an answer; its first line may take a minute.
+    - per_minute: most items sent in a minute, including repeated ones; None for no limit.
+
+    The constructor raises EngineError if the program cannot be started.
     """
 
     def __init__(self, command: tuple[str, ...], *, timeout_s: float, per_minute: float | None = None) -> None:
@@ -41,25 +46,30 @@ class ProgramRater:
         self._pipe, self.rater = self._start()
 
     def ask(self, line: bytes) -> ProgramAnswer:
-        """The answer to an item; RatingDeclined. EngineError after a fault, which ends the process."""
+        """Sends the line of an item, and returns the answer.
+
+        Raises RatingDeclined if the program cannot judge the item, and EngineError after a fault, which ends the
+        process.
+        """
         if not self._pipe.alive:
             self._pipe.end()
             self._pipe, rater = self._start()
             if rater != self.rater:
                 problem = f"calls itself {rater!r} after a restart, no longer {self.rater!r}"
                 raise self._pipe.fault(problem, "One sitting measures one program")
-        # Reads everything that the program writes in the meantime, so that it never blocks.
+        # The pauses read everything that the program writes in the meantime, so that it never blocks.
         while self._pipe.alive and (left_s := self._next_request_s - time.monotonic()) > 0:
-            self._pipe.pause(min(left_s, _TURN_S))
-        if unasked := self._pipe.read_arrived():
-            raise self._pipe.fault(f"wrote a line without being asked: {unasked[0][:200]!r}", _REMEDY)
+            self._pipe.pause(min(left_s, _PAUSE_SLICE_S))
+        unasked_lines = self._pipe.read_arrived()
+        if unasked_lines:
+            raise self._pipe.fault(f"wrote a line without being asked: {unasked_lines[0][:200]!r}", _REMEDY)
         self._next_request_s = time.monotonic() + self._pause_s
         self._pipe.send(line)
         text = self._pipe.read_line(self._timeout_s, "has not sent its answer")
         if text is None:
             raise self._pipe.early_end_error("before its answer")
         try:
-            return answer_of(text)
+            return parse_answer(text)
         except ProtocolFault as fault:
             raise self._pipe.fault(str(fault), _REMEDY) from None
 
@@ -68,12 +78,13 @@ class ProgramRater:
         self._pipe.close()
 
     def _start(self) -> tuple[ProgramPipe, str]:
+        """Starts the program, and returns its pipe and the name under which it rates."""
         pipe = ProgramPipe(self._command, self._timeout_s, who="program", fed="items", remedy=_SLOW_REMEDY)
         try:
-            text = pipe.read_line(max(self._timeout_s, _START_S), "has not sent its hello")
+            text = pipe.read_line(max(self._timeout_s, _START_TIMEOUT_S), "has not sent its hello")
             if text is None:
                 raise pipe.early_end_error("before its hello")
-            return pipe, rater_of(text)
+            return pipe, parse_hello(text)
         except ProtocolFault as fault:
             raise pipe.fault(str(fault), _REMEDY) from None
         except BaseException:
@@ -92,8 +103,12 @@ class ProgramJudged:
 
 @frozen
 class UnjudgedItem:
-    """An item without a judgment. why: the reason. last: whether it is the last item that is sent, since too many
-    failed in a row."""
+    """An item without a judgment.
+
+    - position: as in `ProgramJudged`.
+    - why: the reason.
+    - last: whether it is the last item that is sent, since too many failed in a row.
+    """
 
     item: Item
     position: int
@@ -101,9 +116,12 @@ class UnjudgedItem:
     last: bool = False
 
 
-def sitting(room: RatingRoom, desk: Desk, program: ProgramRater) -> Generator[ProgramJudged | UnjudgedItem]:
-    """Sends each open item of the desk once. A judgment is on the disk before it is yielded. LogError."""
-    in_a_row = 0
+def judge_all(room: RatingRoom, desk: Desk, program: ProgramRater) -> Generator[ProgramJudged | UnjudgedItem]:
+    """Lets a program judge each open item of the desk. A judgment is on the disk before it is yielded.
+
+    Raises LogError if a row cannot be saved.
+    """
+    failed_in_a_row = 0
     with tempfile.TemporaryDirectory(prefix="harness-rating-") as folder:
         while (item := desk.view.item) is not None:
             desk.show_transcript()
@@ -111,14 +129,14 @@ def sitting(room: RatingRoom, desk: Desk, program: ProgramRater) -> Generator[Pr
             try:
                 answer = _request_answer(room, desk, item, program, Path(folder))
             except (EngineError, RatingDeclined, _NoSound) as error:
-                in_a_row = in_a_row + 1 if isinstance(error, EngineError) else 0
+                failed_in_a_row = failed_in_a_row + 1 if isinstance(error, EngineError) else 0
                 desk.postpone()
-                last = in_a_row >= MAX_IN_A_ROW
-                yield UnjudgedItem(item, position, str(error), last)
-                if last:
+                is_last = failed_in_a_row >= MAX_FAILED_IN_A_ROW
+                yield UnjudgedItem(item, position, str(error), is_last)
+                if is_last:
                     return
                 continue
-            in_a_row = 0
+            failed_in_a_row = 0
             if not desk.judge_as_program(answer.category, answer.confidence, answer.reason):
                 desk.postpone()
                 yield UnjudgedItem(item, position, desk.view.said)
@@ -127,16 +145,19 @@ def sitting(room: RatingRoom, desk: Desk, program: ProgramRater) -> Generator[Pr
 
 
 class _NoSound(Exception):
-    pass
+    """The recording of an item cannot be read."""
 
 
 def _request_answer(room: RatingRoom, desk: Desk, item: Item, program: ProgramRater, folder: Path) -> ProgramAnswer:
-    """The answer to the current item, after at most TRIES tries. If all fail, the last EngineError."""
+    """The answer to the current item, after at most MAX_TRIES tries. If all fail, raises the last EngineError.
+
+    Raises RatingDeclined or _NoSound at once. folder: for the response as a WAV file, which is deleted afterwards.
+    """
     clip = folder / f"{item.id}.wav"
-    _write(room, item, clip)
+    _write_response(room, item, clip)
     try:
         line = item_line(desk.view, str(clip))
-        for _ in range(TRIES - 1):
+        for _ in range(MAX_TRIES - 1):
             try:
                 return program.ask(line)
             except EngineError:
@@ -146,8 +167,11 @@ def _request_answer(room: RatingRoom, desk: Desk, item: Item, program: ProgramRa
         clip.unlink(missing_ok=True)
 
 
-def _write(room: RatingRoom, item: Item, clip: Path) -> None:
-    """Writes the response as raters hear it, since the rate and level of the stored clip would reveal the device."""
+def _write_response(room: RatingRoom, item: Item, clip: Path) -> None:
+    """Writes the response as raters hear it, since the rate and level of the stored clip would reveal the device.
+
+    Raises _NoSound.
+    """
     import soundfile
 
     try:

@@ -39,22 +39,28 @@ from harness.session.log.reader import LogReader, Redaction, check, redactions, 
 class PurgeRule:
     """Which sessions lose their clips.
 
-    older_than_s: those older than this; None for no such limit. larger_than: the oldest ones, until the rest has at
-    most this many bytes; None for no such limit. unjudged: whether this includes sessions with responses that nobody
-    has judged. rounds: sessions of these rounds keep their clips until the round is done.
+    - older_than_s: those older than this; None for no such limit.
+    - max_bytes: the oldest ones, until the rest has at most this many bytes; None for no such limit.
+    - unjudged: whether this includes sessions with responses that nobody has judged.
+    - rounds: sessions of these rounds keep their clips until the round is done.
     """
 
     older_than_s: float | None = None
-    larger_than: int | None = None
+    max_bytes: int | None = None
     unjudged: bool = False
     rounds: tuple[RatingRound, ...] = ()
 
 
 @frozen
 class Purgeable:
-    """A session with clips. wall_s: Unix time of its last row. clips: their names. bytes: their size together.
-    kept_because: why they are kept; "" if they are to be removed. unreviewed: the number of clips to be removed whose
-    wake event nobody has reviewed."""
+    """A session with clips.
+
+    - wall_s: Unix time of its last row.
+    - clips: names of the clips.
+    - bytes: size of the clips together.
+    - kept_because: why they are kept; "" if they are to be removed.
+    - unreviewed: number of clips to be removed whose wake event nobody has reviewed.
+    """
 
     folder: Path
     wall_s: float
@@ -65,44 +71,54 @@ class Purgeable:
 
 
 def purge_plan(folder: Path, rule: PurgeRule, now_wall_s: float) -> Iterator[Purgeable]:
-    """The sessions below a folder to which the rule applies, oldest first; LogError, InputError."""
+    """The sessions in a folder to which the rule applies, or the folder itself if it is one; oldest first.
+
+    Raises LogError or InputError.
+    """
     with disk_errors(f"{folder} cannot be read"):
-        places = [folder, *(path for path in folder.iterdir() if not path.is_symlink())]
-        sessions = [SessionFolder(path) for path in places if SessionFolder(path).database.is_file()]
+        paths = [folder, *(path for path in folder.iterdir() if not path.is_symlink())]
+        sessions = [SessionFolder(path) for path in paths if SessionFolder(path).database.is_file()]
+        # The name decides between equal times.
         dated = sorted((_last_row_wall_s(session.path), session.path.name, session) for session in sessions)
-        total = sum(
-            _bytes(path) for session in sessions for path in session.path.rglob("*") if path.suffix != ".sqlite-shm"
+        # SQLite deletes its shared memory when nobody has the file open.
+        total_bytes = sum(
+            _file_bytes(path)
+            for session in sessions
+            for path in session.path.rglob("*")
+            if path.suffix != ".sqlite-shm"
         )
-        waiting = {path for round_ in rule.rounds if _has_work(round_) for path in round_.sessions}
+        awaited_paths = {path for round_ in rule.rounds if _has_work(round_) for path in round_.sessions}
         for wall_s, _, session in dated:
-            old = rule.older_than_s is not None and now_wall_s - wall_s > rule.older_than_s
-            large = rule.larger_than is not None and total > rule.larger_than
+            is_old = rule.older_than_s is not None and now_wall_s - wall_s > rule.older_than_s
+            is_too_large = rule.max_bytes is not None and total_bytes > rule.max_bytes
             clips = tuple(sorted(path.name for path in session.clips.glob("*.flac") if path.is_file()))
-            if not clips or not (old or large):
+            if not clips or not (is_old or is_too_large):
                 continue
-            size = sum(_bytes(session.clips / name) for name in clips)
-            why = _reason_to_keep(session, rule, waiting)
-            if why:
-                yield Purgeable(session.path, wall_s, clips, size, why)
-            else:
-                total -= size
-                yield Purgeable(session.path, wall_s, clips, size, "", _unreviewed(session.path, clips))
+            clip_bytes = sum(_file_bytes(session.clips / name) for name in clips)
+            reason = _reason_to_keep(session, rule, awaited_paths)
+            unreviewed = 0
+            if not reason:
+                total_bytes -= clip_bytes
+                unreviewed = _count_unreviewed(session.path, clips)
+            yield Purgeable(session.path, wall_s, clips, clip_bytes, reason, unreviewed)
 
 
 def purge(purgeable: Purgeable, rule: PurgeRule, reason: str, by: str) -> str:
-    """Removes the clips of a session, after a row that names them is on the disk; LogError, LogFull.
+    """Removes the clips of a session, after a row that names them is on the disk. by: the person who does it.
 
-    Returns why they are kept, if that has changed since the plan; "" if they were removed.
+    Returns why they are kept, if that has changed since the plan; "" if they were removed. Raises LogError or LogFull.
     """
     session = SessionFolder(purgeable.folder)
     with disk_errors(f"{session.clips} cannot be emptied"):
-        if why := _reason_to_keep(session, rule, ()):
-            return why
+        reason_to_keep = _reason_to_keep(session, rule, ())
+        if reason_to_keep:
+            return reason_to_keep
         with writer_lock(session):
-            removed = removals(purgeable.folder)
-            if fresh := tuple(name for name in purgeable.clips if name not in removed):
+            removed = removals(purgeable.folder)  # by a call that was killed before it deleted all
+            new_names = tuple(name for name in purgeable.clips if name not in removed)
+            if new_names:
                 with closing(JudgmentLog(purgeable.folder)) as log:
-                    log.append(SoundsRemoved(fresh, reason, by))
+                    log.append(SoundsRemoved(new_names, reason, by))
             for name in purgeable.clips:
                 (session.clips / name).unlink(missing_ok=True)
             sync_to_disk(session.clips)
@@ -110,29 +126,15 @@ def purge(purgeable: Purgeable, rule: PurgeRule, reason: str, by: str) -> str:
 
 
 def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reason: str, by: str) -> Redaction:
-    """Makes spans of a clip silent for good, after a row that says so is on the disk. spans_s: in seconds from its
-    start.
+    """Makes spans of a clip silent for good, after a row that says so is on the disk. spans_s: from the clip's start.
 
     The file keeps its name, length and rate, and other rows still name it by the SHA-256 that it had. A repeated call
-    completes one that was killed. InputError for an unknown clip, a stimulus or a wrong span; LogError, LogFull.
+    completes one that was killed. Raises InputError for an unknown clip, a stimulus or a wrong span, LogError and
+    LogFull.
     """
     session = SessionFolder(folder).demand()
     with disk_errors(f"{session.clips / name} cannot be redacted"), writer_lock(session):
-        if damage := check(folder).damage:
-            raise LogError(f"{folder} is damaged: {damage[0]}", remedy="See: harness report show SESSION --check")
-        with LogReader(folder) as reader:
-            rows = {clip.name: entry.record for entry in reader.entries() if (clip := clip_of(entry.record))}
-        if name not in rows:
-            raise InputError(
-                f"no clip of {folder} is called {plain_text(name, 80)!r}", remedy=nearest(name, list(rows))
-            )
-        if isinstance(rows[name], StimulusStored):
-            problem = f"{name} is a stimulus, which a resumed run plays again"
-            raise InputError(
-                problem, remedy="Change the recording before the run, or remove all sound: harness admin purge"
-            )
-        if removal := removals(folder).get(name):
-            raise InputError(f"the sound of {name} {removal}", remedy="There is nothing to redact")
+        _check_redactable(folder, name)
         samples, rate_hz = soundfile.read(session.clips / name, dtype="int16")
         length_s = len(samples) / rate_hz
         for start_s, end_s in spans_s:
@@ -154,8 +156,27 @@ def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reas
     return redactions(folder)[name]
 
 
+def _check_redactable(folder: Path, name: str) -> None:
+    """Raises LogError for a damaged session, and InputError if it has no recorded sound of this name."""
+    damage = check(folder).damage
+    if damage:
+        raise LogError(f"{folder} is damaged: {damage[0]}", remedy="See: harness report show SESSION --check")
+    with LogReader(folder) as reader:
+        rows = {clip.name: entry.record for entry in reader.entries() if (clip := clip_of(entry.record))}
+    if name not in rows:
+        raise InputError(f"no clip of {folder} is called {plain_text(name, 80)!r}", remedy=nearest(name, list(rows)))
+    if isinstance(rows[name], StimulusStored):
+        raise InputError(
+            f"{name} is a stimulus, which a resumed run plays again",
+            remedy="Change the recording before the run, or remove all sound: harness admin purge",
+        )
+    removal = removals(folder).get(name)
+    if removal:
+        raise InputError(f"the sound of {name} {removal}", remedy="There is nothing to redact")
+
+
 def _last_row_wall_s(folder: Path) -> float:
-    """Unix time of the last row; of a log that cannot be read, that of its file: the session is listed, and stays."""
+    """Unix time of the last row. If the log cannot be read, that of its file: the session is listed, and stays."""
     try:
         with LogReader(folder) as reader:
             return next((entry.wall_s for entry in reader.entries(reader.last_seq() - 1)), time.time())
@@ -163,23 +184,23 @@ def _last_row_wall_s(folder: Path) -> float:
         return SessionFolder(folder).database.stat().st_mtime
 
 
-def _unreviewed(folder: Path, clips: Collection[str]) -> int:
+def _count_unreviewed(folder: Path, clips: Collection[str]) -> int:
     """How many of these clips hold a wake event that has no review, or whose review was taken back."""
-    events: dict[int, str] = {}
+    clip_names: dict[int, str] = {}
     reviews: dict[int, ReviewVerdict | None] = {}
     with LogReader(folder) as reader:
         for entry in reader.entries():
             match entry.record:
                 case EventClipped(event_seq=event, clip=clip):
-                    events[event] = clip.name
+                    clip_names[event] = clip.name
                 case EventReviewed(event_seq=event, word=verdict):
                     reviews[event] = verdict
                 case _:
                     pass
-    return sum(1 for event, name in events.items() if name in clips and reviews.get(event) is None)
+    return sum(1 for event, name in clip_names.items() if name in clips and reviews.get(event) is None)
 
 
-def _bytes(path: Path) -> int:
+def _file_bytes(path: Path) -> int:
     return 0 if path.is_symlink() or not path.is_file() else path.stat().st_size
 
 
@@ -189,7 +210,8 @@ def _has_work(round_: RatingRound) -> bool:
     return not raters or any((rater.count.left or rater.count.held) and not rater.stopped for rater in raters)
 
 
-def _reason_to_keep(session: SessionFolder, rule: PurgeRule, waiting: Collection[str]) -> str:
+def _reason_to_keep(session: SessionFolder, rule: PurgeRule, awaited_paths: Collection[str]) -> str:
+    """Why the clips of a session are kept; "" if they may be removed. awaited_paths: sessions that raters need."""
     if session.clips.is_symlink():
         return f"{session.clips.name} is a link"
     try:
@@ -200,7 +222,7 @@ def _reason_to_keep(session: SessionFolder, rule: PurgeRule, waiting: Collection
         return error.what
     if damage:
         return f"it is damaged: {damage[0]}"
-    open_ = sum(1 for response in responses if not response.submitted and response.settled is None)
-    if open_ and not rule.unjudged:
-        return f"{open_} of {len(responses)} responses are not judged"
-    return "raters of a round have responses left" if str(session.path.resolve()) in waiting else ""
+    open_count = sum(1 for response in responses if not response.submitted and response.settled is None)
+    if open_count and not rule.unjudged:
+        return f"{open_count} of {len(responses)} responses are not judged"
+    return "raters of a round have responses left" if str(session.path.resolve()) in awaited_paths else ""

@@ -27,6 +27,8 @@ LAB_OUTPUT = "harness_monitor"
 
 @dataclass(slots=True)
 class _RaterPlay:
+    """A sound that plays or will play. began_at_s: on the clock of the stream; None before it has begun."""
+
     id: str
     duration_s: float
     on_done: OnDone | None
@@ -42,11 +44,11 @@ class RaterPlayer:
     def __init__(self, device: str, sound_server: str) -> None:
         self._device, self._sound_server = device, sound_server
         self._playback: Playback | None = None
-        self._opening = threading.Lock()  # held while the output opens or closes (seconds); taken first
+        self._opening_lock = threading.Lock()  # held while the output opens or closes (seconds); taken first
         self._lock = threading.Lock()  # protects the fields below, and is never held for long
         self._plays: dict[str, _RaterPlay] = {}
         self._numbers = itertools.count(1)
-        self._stopped_until = 0  # plays with this number or a lower one were stopped
+        self._last_stopped_number = 0  # plays with this number or a lower one were stopped
         self.fault = ""
         """Why the output was lost; "" while it works."""
 
@@ -57,15 +59,17 @@ class RaterPlayer:
         return playback.child_pid if playback is not None else None
 
     def check(self) -> None:
-        """SoundError, with a list of all devices, if its device does not exist, or if no device can play. Opens
-        nothing."""
+        """Raises SoundError, with a list of all devices, if its device does not exist, or if no device can play.
+
+        Opens nothing.
+        """
         devices = sound_devices(self._sound_server)
         if self._device or not any(device.outputs for device in devices):
             find(devices, self._device, plays=True, sound_server=self._sound_server)
 
     def open(self) -> None:
-        """Opens the output within 5 s; SoundError."""
-        with self._opening:
+        """Opens the output within 5 s, if it is not open. Raises SoundError if that fails."""
+        with self._opening_lock:
             if self._playback is not None:
                 return
             playback = Playback(
@@ -85,16 +89,17 @@ class RaterPlayer:
         return next(self._numbers)
 
     def play(self, waveform: Waveform, on_done: OnDone | None = None, order: int | None = None) -> None:
-        """Starts a sound of any rate and ends the current one. Waits only while the output opens; SoundError.
+        """Starts a sound of any rate, and ends the current one. Waits only while the output opens. Raises SoundError.
 
-        After a `stop` later than its `order`, nothing is played, and on_done(0.0, False) is called.
+        order: number from `order`; None for a new one. If `stop` was called after that number was reserved, nothing is
+        played, and on_done(0.0, False) is called.
         """
         number = next(self._numbers) if order is None else order
         self.open()
         play = _RaterPlay(f"rater-{number}", waveform.duration_s, on_done)
         with self._lock:
             playback = self._playback
-            is_current = playback is not None and number > self._stopped_until
+            is_current = playback is not None and number > self._last_stopped_number
             if is_current:
                 self._plays[play.id] = play
         if playback is None or not is_current:
@@ -112,7 +117,7 @@ class RaterPlayer:
     def stop(self) -> None:
         """Ends the current play, or one that waits for the output; its `on_done` follows."""
         with self._lock:
-            self._stopped_until = next(self._numbers)
+            self._last_stopped_number = next(self._numbers)
             playback = self._playback
         if playback is not None:
             playback.stop()
@@ -130,7 +135,7 @@ class RaterPlayer:
 
     def close(self) -> None:
         """Closes within 1.5 s, in any state. Cuts the current play, and does not call its `on_done`."""
-        with self._opening:
+        with self._opening_lock:
             playback, self._playback = self._playback, None
             with self._lock:
                 self._plays.clear()
@@ -168,7 +173,7 @@ def open_player(sound_device: str | None) -> RaterPlayer:
     return RaterPlayer(sound_device or "", "system")
 
 
-ENDS_WITHIN_S = 2.0
+END_TIMEOUT_S = 2.0
 """Longest time that `stop` waits for the output to report how much was heard."""
 
 
@@ -178,53 +183,54 @@ class ItemPlayer:
     def __init__(self, room: RatingRoom, desk: Desk, player: RaterPlayer) -> None:
         self._room, self._desk, self._player = room, desk, player
         self._end_event: threading.Event | None = None
+        """Set at the end of the current sound; None if nothing plays."""
         self._played_s = 0.0
-        self._plays_response = False
+        self._is_response = False
         self._tempo = 1.0
 
-    def response(self, item: Item, *, slower: bool = False) -> float:
-        """Starts the response; returns its duration in seconds. SoundError, LogError, VoiceError."""
+    def play_response(self, item: Item, *, slower: bool = False) -> float:
+        """Starts the response. Returns its duration in seconds. Raises SoundError, LogError or VoiceError."""
         tempo = SLOWER if slower else 1.0
         sound = self._room.response_sound(item)
-        self._begin(at_tempo(sound, tempo), of_response=True, tempo=tempo)
-        self._desk.heard(0, began=True)
+        self._begin(at_tempo(sound, tempo), is_response=True, tempo=tempo)
+        self._desk.record_play(0, began=True)
         return sound.duration_s / tempo
 
-    def query(self, item: Item) -> float:
-        """Starts the query; returns its duration in seconds."""
+    def play_query(self, item: Item) -> float:
+        """Starts the query. Returns its duration in seconds. Raises SoundError or VoiceError."""
         sound = self._room.query_sound(item)
-        self._begin(sound, of_response=False, tempo=1.0)
+        self._begin(sound, is_response=False, tempo=1.0)
         return sound.duration_s
 
     def stop(self) -> None:
         """Ends the current sound, and counts what was heard."""
         if self._end_event is not None and not self._end_event.is_set():
             self._player.stop()
-        self.wait(ENDS_WITHIN_S)
+        self.wait(END_TIMEOUT_S)
 
-    def wait(self, at_most_s: float) -> None:
-        """Returns when the sound has ended."""
+    def wait(self, timeout_s: float) -> None:
+        """Waits until the sound has ended, and adds what was heard to the draft."""
         if self._end_event is None:
             return
-        self._end_event.wait(at_most_s)
+        self._end_event.wait(timeout_s)
         self._end_event = None
-        if self._plays_response:
+        if self._is_response:
             # Milliseconds of the response at its original tempo.
-            self._desk.heard(round(self._played_s * self._tempo * 1000), began=False)
+            self._desk.record_play(round(self._played_s * self._tempo * 1000), began=False)
         self._played_s = 0.0
 
-    def _begin(self, sound: Waveform, *, of_response: bool, tempo: float) -> None:
+    def _begin(self, sound: Waveform, *, is_response: bool, tempo: float) -> None:
         self.stop()
-        ended = threading.Event()
+        end_event = threading.Event()
 
-        def done(played_s: float, complete: bool) -> None:
-            if self._end_event is ended:
+        def on_done(played_s: float, complete: bool) -> None:
+            if self._end_event is end_event:  # else this sound was given up, or another one plays
                 self._played_s = played_s
-            ended.set()
+            end_event.set()
 
-        self._end_event, self._plays_response, self._tempo = ended, of_response, tempo
+        self._end_event, self._is_response, self._tempo = end_event, is_response, tempo
         try:
-            self._player.play(sound, done)
+            self._player.play(sound, on_done)
         except BaseException:
             self._end_event = None
             raise

@@ -19,15 +19,15 @@ def sampled_items(items: Iterable[Item], item_filter: ItemFilter, seed: int) -> 
 
     Each item is drawn by its own hash, so that later responses displace few earlier ones.
     """
-    fitting = [item for item in items if _fits(item, item_filter)]
-    if item_filter.limit is None or len(fitting) <= item_filter.limit:
-        return tuple(fitting)
-    ranked = sorted(fitting, key=lambda item: (item.hidden.gold is None, _hash(seed, "draw", _place(item))))
-    chosen = {item.id for item in ranked[: item_filter.limit]}
-    return tuple(item for item in fitting if item.id in chosen)
+    matching = [item for item in items if _matches(item, item_filter)]
+    if item_filter.limit is None or len(matching) <= item_filter.limit:
+        return tuple(matching)
+    ranked = sorted(matching, key=lambda item: (item.hidden.gold is None, _hash(seed, "draw", _trial_key(item))))
+    drawn = {item.id for item in ranked[: item_filter.limit]}
+    return tuple(item for item in matching if item.id in drawn)
 
 
-def assigned(items: Sequence[Item], round_: RatingRound, rater: str) -> tuple[Item, ...]:
+def assigned_items(items: Sequence[Item], round_: RatingRound, rater: str) -> tuple[Item, ...]:
     """The rater's share, in an order that depends on rater and seed.
 
     With `raters_per_item`, each item goes to that number of raters, and shares differ by at most one item. Known
@@ -56,42 +56,44 @@ def raters_by_item(items: Sequence[Item], round_: RatingRound) -> dict[str, froz
         if item.hidden.gold is not None:
             shares[item.id] = frozenset(round_.raters)
             continue
-        place = _place(item)
-        ties = {rater: _hash(round_.seed, place, rater) for rater in round_.raters}
-        chosen = sorted(round_.raters, key=lambda rater: (load[rater], ties[rater]))[: round_.raters_per_item]
+        tie_breaks = {rater: _hash(round_.seed, _trial_key(item), rater) for rater in round_.raters}
+        ranked = sorted(round_.raters, key=lambda rater: (load[rater], tie_breaks[rater]))
+        chosen = ranked[: round_.raters_per_item]
         load.update(chosen)
         shares[item.id] = _raters_after_moves(frozenset(chosen), item)
     return shares
 
 
 def _raters_after_moves(raters: frozenset[str], item: Item) -> frozenset[str]:
-    for before, after in item.hidden.moves:
-        if before in raters:
-            raters = (raters - {before}) | ({after} if after else set())
+    for old_rater, new_rater in item.hidden.moves:
+        if old_rater in raters:
+            raters -= {old_rater}
+            if new_rater:
+                raters |= {new_rater}
     return raters
 
 
 def reassignments(
-    items: Sequence[Item], round_: RatingRound, taken_away: Iterable[Item], raters: Sequence[str]
+    items: Sequence[Item], round_: RatingRound, moved_items: Iterable[Item], raters: Sequence[str]
 ) -> tuple[tuple[str, str], ...]:
-    """(item id, new rater) for each item of `taken_away`. The new rater is the one with the fewest items of those who
-    do not have the item.
+    """(item id, new rater) for each of the moved items.
 
-    The rater is "" if all of `raters` have the item.
+    The new rater is the one of `raters` with the fewest items among those who do not have the item; "" if all have it.
     """
     shares = raters_by_item(items, round_)
     load = Counter(rater for item in items for rater in shares[item.id])
     moves: list[tuple[str, str]] = []
-    for item in taken_away:
-        free = [rater for rater in raters if rater not in shares[item.id]]
-        chosen = min(free, key=lambda rater: (load[rater], _hash(round_.seed, _place(item), rater)), default="")
-        load[chosen] += 1
-        moves.append((item.id, chosen))
+    for item in moved_items:
+        candidates = [rater for rater in raters if rater not in shares[item.id]]
+        tie_breaks = {rater: _hash(round_.seed, _trial_key(item), rater) for rater in candidates}
+        new_rater = min(candidates, key=lambda rater: (load[rater], tie_breaks[rater]), default="")
+        load[new_rater] += 1
+        moves.append((item.id, new_rater))
     return tuple(moves)
 
 
-def _place(item: Item) -> str:
-    """A key of the trial, by which raters are assigned. The response of a re-run so goes to the same raters."""
+def _trial_key(item: Item) -> str:
+    """A key of the trial, by which raters are assigned, so that the response of a re-run goes to the same raters."""
     return f"{item.subject.session_id}\n{item.subject.trial_id}"
 
 
@@ -99,7 +101,8 @@ def _hash(*parts: object) -> str:
     return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
 
 
-def _fits(item: Item, item_filter: ItemFilter) -> bool:
+def _matches(item: Item, item_filter: ItemFilter) -> bool:
+    """Whether an item passes each criterion of a filter; for conditions, one of the labels of each axis."""
     hidden = item.hidden
     axes: dict[str, set[str]] = {}
     for axis, label in item_filter.conditions:
@@ -114,13 +117,13 @@ def _fits(item: Item, item_filter: ItemFilter) -> bool:
     )
 
 
-Subject = tuple[str, str, str]
-PACE_ITEMS = 30
+SubjectKey = tuple[str, str, str]
+"""Session, trial and clip, as in `Subject.key`."""
+MAX_PACE_ITEMS = 30
 """The pace is the median over at most this many of the last answers."""
 
 
-def subject_of(row: Judgment) -> Subject:
-    """Session, trial and clip of a row."""
+def subject_of(row: Judgment) -> SubjectKey:
     return row.session_id, row.trial_id, row.clip_sha256
 
 
@@ -133,50 +136,53 @@ class OwnRows:
 
     def __init__(self, rater: str, round_: RatingRound, rows: Iterable[Judgment]) -> None:
         self._rater, self._round = rater, round_
-        self._rows: dict[Subject, list[Judgment]] = defaultdict(list)
-        self._number: dict[str, int] = {}
-        self._order: list[Judgment] = []
-        self._rows_in_force: dict[tuple[Subject, bool], Judgment | None] = {}
+        self._rows_by_subject: dict[SubjectKey, list[Judgment]] = defaultdict(list)
+        self._rows: list[Judgment] = []
+        self._numbers: dict[str, int] = {}
+        """Position in `_rows` by id of the row."""
+        self._cached_in_force: dict[tuple[SubjectKey, bool], Judgment | None] = {}
+        """The row in force by item, and whether it is an adjudication."""
         for row in _chronological(row for row in rows if row.rater == rater):
             self.add(row)
 
     def with_rows(self, rows: Iterable[Judgment]) -> OwnRows:
         """The same with these rows added. None is removed, even if `rows` lacks some of the latest."""
-        return OwnRows(self._rater, self._round, (*self._order, *rows))
+        return OwnRows(self._rater, self._round, (*self._rows, *rows))
 
     def __contains__(self, row_id: object) -> bool:
         """Whether the rater gave a row with this id, in force or not."""
-        return row_id in self._number
+        return row_id in self._numbers
 
     def add(self, row: Judgment) -> None:
-        """Takes the rater's next row."""
-        if row.id in self._number:
+        """Adds the rater's next row. Ignores one that was already added."""
+        if row.id in self._numbers:
             return
-        self._number[row.id] = len(self._order)
-        self._rows[subject_of(row)].append(row)
-        self._order.append(row)
+        self._numbers[row.id] = len(self._rows)
+        self._rows_by_subject[subject_of(row)].append(row)
+        self._rows.append(row)
         if not row.session_id and not row.trial_id.startswith(EXERCISE):
-            self._rows_in_force.clear()
-        for adjudicating in (False, True):
-            self._rows_in_force.pop((subject_of(row), adjudicating), None)
+            self._cached_in_force.clear()  # it may belong to items of several sessions
+        for is_adjudication in (False, True):
+            self._cached_in_force.pop((subject_of(row), is_adjudication), None)
 
-    def standing(self, item: Item) -> Judgment | None:
+    def in_force_on(self, item: Item) -> Judgment | None:
         """The row in force on an item; None without one."""
-        key = (item.subject.key, bool(item.inputs))
-        if key not in self._rows_in_force:
-            rows = [row for row in in_force(self.all_of(item)) if bool(row.adjudicates) == bool(item.inputs)]
-            self._rows_in_force[key] = max(rows, key=lambda row: self._number[row.id], default=None)
-        return self._rows_in_force[key]
+        is_adjudication = bool(item.inputs)
+        key = (item.subject.key, is_adjudication)
+        if key not in self._cached_in_force:
+            rows = [row for row in in_force(self.all_on(item)) if bool(row.adjudicates) == is_adjudication]
+            self._cached_in_force[key] = max(rows, key=lambda row: self._numbers[row.id], default=None)
+        return self._cached_in_force[key]
 
     def row_number(self, item: Item) -> int:
         """Number of the row in force among the rater's rows, from 0; −1 for none."""
-        row = self.standing(item)
-        return -1 if row is None else self._number[row.id]
+        row = self.in_force_on(item)
+        return -1 if row is None else self._numbers[row.id]
 
     @property
     def undoable(self) -> tuple[Judgment, ...]:
         """The rows of this round that are in force, the latest first."""
-        return tuple(row for row in reversed(in_force(self._order)) if row.round == self._round.id)
+        return tuple(row for row in reversed(in_force(self._rows)) if row.round == self._round.id)
 
     @property
     def pace_s(self) -> float | None:
@@ -188,7 +194,7 @@ class OwnRows:
             and row.time_to_answer_s is not None
             and not row.trial_id.startswith(EXERCISE)
         ]
-        return statistics.median(times[:PACE_ITEMS]) if times else None
+        return statistics.median(times[:MAX_PACE_ITEMS]) if times else None
 
     @property
     def last_wall_s(self) -> float | None:
@@ -197,28 +203,30 @@ class OwnRows:
 
     def exercises_left(self, exercises: Sequence[Item]) -> tuple[Item, ...]:
         """Exercises to do: new ones, and wrong ones once more if too many first answers were wrong."""
-        new = tuple(item for item in exercises if self.standing(item) is None)
+        new = tuple(item for item in exercises if self.in_force_on(item) is None)
         if new or not exercises:
             return new
         answers = {item.id: self._answers(item) for item in exercises}
+        # The first answer counts.
         wrong = [item for item in exercises if item.exercise and not item.exercise.is_right(answers[item.id][0])]
         if len(exercises) - len(wrong) >= self._round.pass_share * len(exercises):
             return ()
         return tuple(item for item in wrong if len(answers[item.id]) < 2)
 
     def _answers(self, item: Item) -> list[Category | None]:
-        """The answers, oldest first, without those taken back."""
-        rows = self.all_of(item)
+        """The rater's answers to an exercise, oldest first, without those taken back."""
+        rows = self.all_on(item)
         withdrawn = {row.replaces for row in rows if row.status is JudgmentStatus.WITHDRAWN}
         return [row.category for row in rows if row.status is JudgmentStatus.SUBMITTED and row.id not in withdrawn]
 
-    def all_of(self, item: Item) -> list[Judgment]:
+    def all_on(self, item: Item) -> list[Judgment]:
         """All rows on an item, in force or not, oldest first."""
         subject = item.subject
-        rows = self._rows.get(subject.key, [])
+        rows = self._rows_by_subject.get(subject.key, [])
         if not subject.session_id:
             return rows
-        return [*self._rows.get(("", subject.trial_id, subject.clip_sha256), []), *rows]
+        old_rows = self._rows_by_subject.get(("", subject.trial_id, subject.clip_sha256), [])
+        return [*old_rows, *rows]
 
 
 def _chronological(rows: Iterable[Judgment]) -> list[Judgment]:
@@ -228,8 +236,9 @@ def _chronological(rows: Iterable[Judgment]) -> list[Judgment]:
     timed = []
     for row in rows:
         given_s = row.given_wall_s or 0.0
-        if not row.imported_from:
-            given_s = latest_s[row.session_id] = max(latest_s[row.session_id], given_s)
+        if not row.imported_from:  # an imported row may be older than those before it
+            given_s = max(latest_s[row.session_id], given_s)
+            latest_s[row.session_id] = given_s
         timed.append((given_s, row))
     return [row for _, row in sorted(timed, key=lambda pair: pair[0])]
 
@@ -239,11 +248,14 @@ DONE = (JudgmentStatus.SUBMITTED, JudgmentStatus.FLAGGED)
 
 @frozen
 class QueueCounts:
-    """Numbers of a rater's items. total: all in the queue. done: those with a category or put aside. left: those that
-    can be judged now.
+    """Numbers of a rater's items.
 
-    skipped: those left for the end, included in left. held: those that wait for evidence of the effect, not included in
-    left. flagged: those put aside.
+    - total: all in the queue.
+    - done: those with a category, or put aside.
+    - left: those that can be judged now.
+    - skipped: those left for the end, included in left.
+    - held: those that wait for evidence of the effect, not included in left.
+    - flagged: those put aside, included in done.
     """
 
     total: int = 0
@@ -261,7 +273,7 @@ class ReopenableItem:
     item: Item
     row: Judgment | None
 
-    def has(self, words: str) -> bool:
+    def contains(self, words: str) -> bool:
         """Whether query, category and comment contain all of these words."""
         row = self.row
         label = LABELS[row.category] if row is not None and row.category is not None else ""
@@ -273,7 +285,7 @@ class RaterQueue:
     """The rater's share of the items, in order, with the rater's rows. Computed once after each change.
 
     For an adjudicator, an item on which raters agree belongs to the share once the adjudicator has a row on it.
-    with_held: whether held items are given out without evidence of their effect.
+    gives_held: whether held items are given out without evidence of their effect.
     """
 
     def __init__(
@@ -284,23 +296,24 @@ class RaterQueue:
         exercises: Sequence[Item],
         rows: OwnRows,
         *,
-        with_held: bool = False,
+        gives_held: bool = False,
     ) -> None:
         self.rater = rater
         self.rows = rows
-        self.with_held = with_held
+        self.gives_held = gives_held
         self._exercises = tuple(exercises)
-        own_items = assigned(items, round_, rater)
+        own_items = assigned_items(items, round_, rater)
         self._own_items = own_items
         self._stop = round_.stop
         self._has_agreed_items = any(item.agreed for item in own_items)
-        every = (*self._exercises, *own_items)
-        self._by_id = {item.id: item for item in every}
-        self._by_subject: dict[Subject, Item] = {item.subject.key: item for item in every}
-        queues = self._exercises, sorted(own_items, key=lambda item: item.agreed)  # agreed ones are not in the count
-        self._positions = {item.id: number for queue in queues for number, item in enumerate(queue, 1)}
+        all_items = (*self._exercises, *own_items)
+        self._by_id = {item.id: item for item in all_items}
+        self._by_subject: dict[SubjectKey, Item] = {item.subject.key: item for item in all_items}
+        disputed_first = sorted(own_items, key=lambda item: item.agreed)  # agreed ones are not in the count
+        self._positions = {item.id: number for number, item in enumerate(disputed_first, start=1)}
+        self._positions.update({item.id: number for number, item in enumerate(self._exercises, start=1)})
         self._cached_counts: tuple[tuple[Item, ...], QueueCounts] | None = None
-        self._put_off_ids: set[str] = set()
+        self._postponed_ids: set[str] = set()
 
     def item(self, item_id: str) -> Item | None:
         """The item with that blind id."""
@@ -311,17 +324,18 @@ class RaterQueue:
         return self._positions.get(item.id)
 
     def add(self, row: Judgment) -> None:
-        """Takes the rater's next row."""
+        """Adds the rater's next row."""
         self.rows.add(row)
         self._cached_counts = None
 
     def release_held(self) -> None:
         """Gives out held items from now on."""
-        self.with_held, self._cached_counts = True, None
+        self.gives_held = True
+        self._cached_counts = None
 
     def postpone(self, item: Item) -> None:
         """Does not give out the item any more; it stays open."""
-        self._put_off_ids.add(item.id)
+        self._postponed_ids.add(item.id)
 
     @property
     def exercises(self) -> tuple[int, int]:
@@ -342,27 +356,32 @@ class RaterQueue:
         """The next item, exercises first; None for a stopped rater."""
         if self.stopped:
             return None
-        return next((item for item in (*self.exercises_left, *self.left) if item.id not in self._put_off_ids), None)
+        return next((item for item in (*self.exercises_left, *self.left) if item.id not in self._postponed_ids), None)
 
-    def open(self, item: Item) -> bool:
+    def is_open(self, item: Item) -> bool:
         """Whether an item is still to be judged."""
         return not self.stopped and item in (self.exercises_left if item.exercise is not None else self.left)
 
     @property
     def not_done(self) -> tuple[Item, ...]:
         """Items that others could judge instead: those neither judged nor put aside, without known answers."""
-        rows = ((item, self.rows.standing(item)) for item in self._own_items if item.hidden.gold is None)
-        return tuple(item for item, row in rows if row is None or row.status not in DONE)
+        not_done = []
+        for item in self._own_items:
+            row = self.rows.in_force_on(item)
+            if item.hidden.gold is None and (row is None or row.status not in DONE):
+                not_done.append(item)
+        return tuple(not_done)
 
     @property
     def known_answers(self) -> tuple[int, int]:
-        """(right, all) judgments of responses with a known answer."""
+        """Number of right judgments, and of all judgments, of responses with a known answer."""
         right = answered = 0
         for item in self._own_items:
-            gold, row = item.hidden.gold, self.rows.standing(item)
+            gold, row = item.hidden.gold, self.rows.in_force_on(item)
             if gold is not None and row is not None and row.category is not None:
                 answered += 1
-                right += gold.is_right(row.category)
+                if gold.is_right(row.category):
+                    right += 1
         return right, answered
 
     @property
@@ -388,7 +407,8 @@ class RaterQueue:
         if self.stopped:
             return None
         for row in self.rows.undoable:
-            if (item := self._by_subject.get(subject_of(row))) is not None:
+            item = self._by_subject.get(subject_of(row))
+            if item is not None:
                 return row, item
         return None
 
@@ -403,12 +423,13 @@ class RaterQueue:
         For an adjudicator, also items on which raters agree. Exercises cannot be reopened, since they were explained.
         """
         judged: dict[str, ReopenableItem] = {}
-        for row in () if self.stopped else self.rows.undoable:
+        own_rows = () if self.stopped else self.rows.undoable
+        for row in own_rows:
             item = self._by_subject.get(subject_of(row))
             if item is not None and item.exercise is None:
                 judged.setdefault(item.id, ReopenableItem(item, row))
         agreed = (ReopenableItem(item, None) for item in self._own_items if item.agreed and item.id not in judged)
-        return tuple(entry for entry in (*judged.values(), *agreed) if entry.has(words))
+        return tuple(entry for entry in (*judged.values(), *agreed) if entry.contains(words))
 
     @property
     def count(self) -> QueueCounts:
@@ -422,27 +443,34 @@ class RaterQueue:
         return self._cached_counts
 
     def _count(self) -> tuple[tuple[Item, ...], QueueCounts]:
-        fresh: list[Item] = []
-        freed: list[Item] = []
+        new: list[Item] = []
+        released: list[Item] = []
         skipped: list[Item] = []
-        done_count = flagged = 0
+        done_count = flagged_count = 0
         total = len(self._own_items)
         for item in self._own_items:
-            row = self.rows.standing(item)
+            row = self.rows.in_force_on(item)
             if row is None and item.agreed:
                 total -= 1
             elif row is not None and row.status in DONE:
                 done_count += 1
-                flagged += row.status is JudgmentStatus.FLAGGED
+                if row.status is JudgmentStatus.FLAGGED:
+                    flagged_count += 1
             elif row is not None and row.status is JudgmentStatus.HELD:
-                if self.with_held or _has_new_evidence(item, row):
-                    freed.append(item)
-            elif self.with_held or not item.waits_for_effect:
-                (fresh if row is None else skipped).append(item)
+                if self.gives_held or _has_new_evidence(item, row):
+                    released.append(item)
+            elif self.gives_held or not item.waits_for_effect:
+                (new if row is None else skipped).append(item)
         # An item that is skipped twice comes after all others.
-        open_items = (*fresh, *freed, *sorted(skipped, key=self.rows.row_number))
-        held_count = total - done_count - len(open_items)
-        return open_items, QueueCounts(total, done_count, len(open_items), len(skipped), held_count, flagged)
+        left = (*new, *released, *sorted(skipped, key=self.rows.row_number))
+        return left, QueueCounts(
+            total=total,
+            done=done_count,
+            left=len(left),
+            skipped=len(skipped),
+            held=total - done_count - len(left),
+            flagged=flagged_count,
+        )
 
 
 def _has_new_evidence(item: Item, hold: Judgment) -> bool:

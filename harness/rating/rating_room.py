@@ -19,21 +19,23 @@ from harness.rating.desk import Desk
 from harness.rating.items import CategoryProposal, Item, exercise_item
 from harness.rating.judgment_log import JudgmentLog
 from harness.rating.rater_queue import OwnRows, RaterQueue, has_partial_assignment, reassignments, sampled_items
-from harness.rating.session_items import RatingSource, SessionItems, to_adjudicate
+from harness.rating.session_items import RatingSource, SessionItems, items_to_adjudicate
 from harness.session.log.reader import read_clip
 from harness.sound.level import at_level_unclipped
 from harness.sound.recordings import at_rate
 from harness.sound.stimuli.renderer import Renderer, renderer
 
 MIN_RESPONSES = 20
+"""Least number of responses from which a classifier learns."""
 MIN_CATEGORIES = 2  # With one category there is nothing to distinguish.
 
 
 class Proposer:
     """Proposes a category for an item; thread-safe. The same rule, rows and seed give the same proposals.
 
-    own_sessions: ids of the judged sessions. LogError. PluginError if the classifier is missing or cannot run.
-    InputError if a source is one of them, or the sources hold too little to learn from.
+    The constructor trains the classifier. It raises LogError for a bad session, and PluginError if the classifier is
+    missing or cannot run. It raises InputError if the rule names one of own_sessions (ids of the judged sessions), or
+    if its sessions hold too little to learn from. path: file of the rule, for errors.
     """
 
     def __init__(self, rule: ProposalRule, own_sessions: Collection[str], *, seed: int, path: str = "") -> None:
@@ -42,37 +44,40 @@ class Proposer:
         self._classifier = classifier_maker(rule.classifier, rule.settings)(seed)
         self._lock = threading.Lock()
         self._proposals: dict[str, CategoryProposal] = {}
-        learnt = [example for folder in rule.sessions for example in _training_examples(Path(folder), own_sessions)]
-        learnt_categories = {category for _, category in learnt}
-        self._labels = tuple(category for category in Category if category in learnt_categories)
-        if len(learnt) < MIN_RESPONSES or len(learnt_categories) < MIN_CATEGORIES:
+        examples = [example for folder in rule.sessions for example in _training_examples(Path(folder), own_sessions)]
+        known_categories = {category for _, category in examples}
+        self._categories = tuple(category for category in Category if category in known_categories)
+        if len(examples) < MIN_RESPONSES or len(known_categories) < MIN_CATEGORIES:
             raise InputError(
-                f"proposals have too little to learn from: {len(learnt)} responses with a category and a "
-                f"text, of {len(learnt_categories)} kinds",
+                f"proposals have too little to learn from: {len(examples)} responses with a category and a "
+                f"text, of {len(known_categories)} kinds",
                 place=Place(path) if path else None,
                 remedy=f"In `proposals: from:`, name sessions with at least {MIN_RESPONSES} of them, of "
                 f"{MIN_CATEGORIES} kinds. Disputed responses count only after an adjudication",
             )
-        texts, categories = zip(*learnt, strict=True)
+        texts, categories = zip(*examples, strict=True)
         self._classifier.fit(
-            texts, [(category.value,) for category in categories], [category.value for category in self._labels]
+            texts, [(category.value,) for category in categories], [category.value for category in self._categories]
         )
 
     def __call__(self, item: Item) -> CategoryProposal | None:
         """The most probable category; None for a response without text."""
-        text = _text(item)
+        text = _classified_text(item)
         if text is None:
             return None
         with self._lock:
             if text not in self._proposals:
-                shares = self._classifier.probabilities([text])[0]
-                best = int(shares.argmax())
-                self._proposals[text] = CategoryProposal(self._labels[best], round(float(shares[best]), 4))
+                probabilities = self._classifier.probabilities([text])[0]
+                best = int(probabilities.argmax())
+                self._proposals[text] = CategoryProposal(self._categories[best], round(float(probabilities[best]), 4))
             return self._proposals[text]
 
 
 def _training_examples(folder: Path, own_sessions: Collection[str]) -> Iterator[tuple[str, Category]]:
-    """Texts with their category: that of the adjudication, or else the one that all raters gave."""
+    """Texts with their category: that of the adjudication, or else the one that all raters gave.
+
+    Raises InputError for one of the own sessions.
+    """
     session = RatingSource(folder, RatingRound()).read()
     if session.session_id in own_sessions:
         raise InputError(
@@ -84,12 +89,12 @@ def _training_examples(folder: Path, own_sessions: Collection[str]) -> Iterator[
         (response.response.trial.id, response.response.clip.sha256): response.agreed for response in session.responses
     }
     for item in session.items:
-        text, category = _text(item), categories[item.subject.trial_id, item.subject.clip_sha256]
+        text, category = _classified_text(item), categories[item.subject.trial_id, item.subject.clip_sha256]
         if text is not None and category is not None:
             yield text, category
 
 
-def _text(item: Item) -> str | None:
+def _classified_text(item: Item) -> str | None:
     """The query and the transcript of the response; None without a transcript."""
     return None if item.transcript is None else f"{item.query}\n{item.transcript}"
 
@@ -101,10 +106,13 @@ RESPONSE_VOICE = VoiceSpec(engine="flite", name="slt")
 
 
 class RatingRoom:
-    """The open sessions of a round; thread-safe. LogError for a bad session, InputError if there is nothing to judge.
+    """The open sessions of a round; thread-safe.
 
     round_.sessions: absolute paths of session folders. The first also holds the rows of exercises. A round with
-    proposals trains its classifier here, with the errors of `Proposer`.
+    proposals trains its classifier here.
+
+    The constructor raises LogError for a bad session, InputError if there is nothing to judge, and what `Proposer`
+    raises.
     """
 
     def __init__(self, round_: RatingRound) -> None:
@@ -116,34 +124,34 @@ class RatingRoom:
         self._sessions = tuple(RatingSource(Path(path), round_, self._names) for path in round_.sessions)
         self._session_items: tuple[SessionItems, ...] = ()
         self._items: tuple[Item, ...] = ()
-        self._own_judgments: dict[str, Judgment] = {}
+        self._unread_judgments: dict[str, Judgment] = {}
+        """Judgments by id that this room has written since the last `refresh`."""
         self.refresh()
         if not self.items:
             raise self._no_items_error()
-        self._propose = None if round_.proposals is None else self._proposer(round_.proposals)
+        self._propose = None if round_.proposals is None else self._make_proposer(round_.proposals)
 
     # Items and rows
 
     def refresh(self) -> None:
-        """Reads new rows of the sessions and their judgments; LogError."""
+        """Reads new rows of the sessions and their judgments. Raises LogError."""
         with self._lock:
             sessions = tuple(source.read() for source in self._sessions)
             ids = [session.session_id for session in sessions]
-            twin = next((session_id for session_id in ids if ids.count(session_id) > 1), None)
-            if twin is not None:
-                raise InputError(f"the session {twin} is named twice", remedy="Name each session once")
+            repeated = [session_id for session_id in ids if ids.count(session_id) > 1]
+            if repeated:
+                raise InputError(f"the session {repeated[0]} is named twice", remedy="Name each session once")
             if sessions != self._session_items:
                 # In the order of answering: shares stay when a session goes on, or a trial is run again.
-                every = sorted(
+                all_items = sorted(
                     (item for session in sessions for item in session.items),
                     key=lambda item: item.hidden.answered_wall_s,
                 )
-                self._items = _apply_moves(
-                    sampled_items(every, self.round.items, self.round.seed), sessions, self.round.id
-                )
+                sample = sampled_items(all_items, self.round.items, self.round.seed)
+                self._items = _apply_moves(sample, sessions, self.round.id)
             self._session_items = sessions
-            for row in self._all_rows():
-                self._own_judgments.pop(row.id, None)
+            for row in self._read_rows():
+                self._unread_judgments.pop(row.id, None)
 
     @property
     def items(self) -> tuple[Item, ...]:
@@ -158,16 +166,16 @@ class RatingRoom:
     def rows(self) -> tuple[Judgment, ...]:
         """All judgments: by session, oldest first, then those written since the last `refresh`."""
         with self._lock:
-            return (*self._all_rows(), *self._own_judgments.values())
+            return (*self._read_rows(), *self._unread_judgments.values())
 
     @property
     def unmatched_gold(self) -> tuple[GoldItem, ...]:
         """Known answers that match no first response of the round."""
-        met = {(item.hidden.session_id, item.hidden.trial_id) for item in self.items}
-        return tuple(gold_item for gold_item in self.round.gold if (gold_item.session, gold_item.trial) not in met)
+        known = {(item.hidden.session_id, item.hidden.trial_id) for item in self.items}
+        return tuple(gold_item for gold_item in self.round.gold if (gold_item.session, gold_item.trial) not in known)
 
     def desk(self, rater: str, *, program: bool = False) -> Desk:
-        """A sitting at the round; InputError if the round names raters, but not this one.
+        """A sitting at the round. Raises InputError if the round names raters, but not this one.
 
         program: the rater is a program, not a person.
         """
@@ -183,7 +191,7 @@ class RatingRoom:
             self.items,
             self.exercises,
             self.rows,
-            self.keep,
+            self.save,
             propose=self._propose,
             program=program,
             growing=self.growing,
@@ -196,11 +204,11 @@ class RatingRoom:
         """
         self.refresh()
         rater = self._rater_name(rater)
-        settled = replace(
+        round_ = replace(
             self.round, id=f"{self.round.id}.adjudication", raters=(), raters_per_item=None, exercises=(), stop=None
         )
-        items = self._judged(rater)
-        return Desk(rater, settled, items, (), self.rows, self.keep, adjudicating=True, growing=self.growing)
+        items = self._judged_items(rater)
+        return Desk(rater, round_, items, (), self.rows, self.save, adjudicating=True, growing=self.growing)
 
     @property
     def growing(self) -> bool:
@@ -210,11 +218,11 @@ class RatingRoom:
     @property
     def disputed(self) -> tuple[Item, ...]:
         """Items of the round on which raters gave different categories."""
-        return tuple(item for item in self._judged(None) if not item.agreed)
+        return tuple(item for item in self._judged_items(None) if not item.agreed)
 
     def update(self, desk: Desk) -> None:
         """Passes what the last `refresh` has read to a desk of this room."""
-        items = self._judged(desk.rater) if desk.adjudicating else self.items
+        items = self._judged_items(desk.rater) if desk.adjudicating else self.items
         desk.refresh(items, self.rows, growing=self.growing)
 
     # For coordinators
@@ -226,18 +234,18 @@ class RatingRoom:
         """
         rows = self.rows
         other_raters = {row.rater for row in rows if row.round == self.round.id and not row.program}
-        other_raters = (
-            other_raters - set(self.round.raters)
-            if self.round.raters
-            else other_raters | {self._rater_name(name) for name in invited}
-        )
+        if self.round.raters:
+            other_raters -= set(self.round.raters)
+        else:
+            other_raters |= {self._rater_name(name) for name in invited}
         return tuple(self._queue_of(rater, rows) for rater in (*self.round.raters, *sorted(other_raters)))
 
     def reassign(self, rater: str, to: Sequence[str], by: str) -> tuple[int, int]:
-        """Moves the unjudged items of a rater to other raters, and stores that on the disk; LogError, LogFull.
+        """Moves the unjudged items of a rater to other raters, and stores that on the disk. by: the coordinator.
 
-        Returns (items moved, items that go to nobody because all of the others have them). InputError if all raters
-        judge all items, or if one of them is not a rater of the round.
+        Returns the number of items that moved, and of those that go to nobody because all of the others have them.
+        Raises InputError if all raters judge all items, or if one of them is not a rater of the round. Raises LogError
+        or LogFull if saving fails.
         """
         if not has_partial_assignment(self.round):
             raise InputError("every rater judges every response of this round, so there is no share to move")
@@ -254,33 +262,34 @@ class RatingRoom:
         moved_count = sum(bool(new_rater) for _, new_rater in items)
         return moved_count, len(items) - moved_count
 
-    # What is kept
+    # What is saved
 
-    def keep(self, item: Item, judgment: Judgment) -> None:
-        """Stores a row. Returns once it is on the disk; LogError, LogFull."""
+    def save(self, item: Item, judgment: Judgment) -> None:
+        """Saves a row. Returns once it is on the disk. Raises LogError or LogFull."""
         self._log(self._session(item).folder).append(JudgmentGiven(judgment))
         with self._lock:
-            if all(row.id != judgment.id for row in self._all_rows()):  # another thread may already have read it
-                self._own_judgments[judgment.id] = judgment
+            if all(row.id != judgment.id for row in self._read_rows()):  # another thread may already have read it
+                self._unread_judgments[judgment.id] = judgment
 
     # Sounds
 
     def response_sound(self, item: Item) -> Waveform:
-        """The recorded first response; a voice speaks those of exercises. LogError, VoiceError."""
+        """The recorded first response; a voice speaks those of exercises. Raises LogError or VoiceError."""
         if item.clip is None or item.exercise is not None:
             return _adjust(self._synthesise(item.exercise.response if item.exercise else "", RESPONSE_VOICE))
         return _adjust(read_clip(SessionFolder(self._session(item).folder).clips, item.clip))
 
     def query_sound(self, item: Item) -> Waveform:
-        """The query without wake phrase and noise, which would reveal the device; VoiceError."""
+        """The query without wake phrase and noise, which would reveal the device. Raises VoiceError."""
         trial = self._session(item).trials.get(item.subject.trial_id)
         if trial is None or trial.talker:
             return _adjust(self._synthesise(item.query, VoiceSpec()))
-        plain = replace(trial.recipe, wake_phrase=None, noise=None, lead_in_s=0.0, tail_s=0.0)
-        stimulus = self._sounds.render(plain)
-        start_s, end_s = stimulus.span_s(Role.QUERY) or (0.0, stimulus.waveform.duration_s)
-        rate_hz = stimulus.waveform.rate_hz
-        return _adjust(Waveform(stimulus.waveform.samples[int(start_s * rate_hz) : int(end_s * rate_hz) + 1], rate_hz))
+        recipe = replace(trial.recipe, wake_phrase=None, noise=None, lead_in_s=0.0, tail_s=0.0)
+        stimulus = self._renderer.render(recipe)
+        waveform = stimulus.waveform
+        start_s, end_s = stimulus.span_s(Role.QUERY) or (0.0, waveform.duration_s)
+        start, end = int(start_s * waveform.rate_hz), int(end_s * waveform.rate_hz) + 1
+        return _adjust(Waveform(waveform.samples[start:end], waveform.rate_hz))
 
     def close(self) -> None:
         with self._lock:
@@ -305,37 +314,40 @@ class RatingRoom:
         )
 
     def _rater_name(self, rater: str) -> str:
+        """The first spelling of a rater's name."""
         return self._names.get(name_key(rater), rater)
 
     def _queue_of(self, rater: str, rows: Sequence[Judgment]) -> RaterQueue:
         return RaterQueue(rater, self.round, self.items, self.exercises, OwnRows(rater, self.round, rows))
 
-    def _judged(self, rater: str | None) -> tuple[Item, ...]:
+    def _judged_items(self, rater: str | None) -> tuple[Item, ...]:
+        """The judged items of the round, as from `items_to_adjudicate`."""
         ids = {item.id for item in self.items}
-        return tuple(item for item in to_adjudicate(self._session_items, rater) if item.id in ids)
+        return tuple(item for item in items_to_adjudicate(self._session_items, rater) if item.id in ids)
 
-    def _proposer(self, rule: ProposalRule) -> Proposer:
-        return Proposer(
-            rule, {session.session_id for session in self._session_items}, seed=self.round.seed, path=self.round.path
-        )
+    def _make_proposer(self, rule: ProposalRule) -> Proposer:
+        own_sessions = {session.session_id for session in self._session_items}
+        return Proposer(rule, own_sessions, seed=self.round.seed, path=self.round.path)
 
-    def _all_rows(self) -> tuple[Judgment, ...]:
+    def _read_rows(self) -> tuple[Judgment, ...]:
         return tuple(row for session in self._session_items for row in session.rows)
 
     def _synthesise(self, text: str, voice: VoiceSpec) -> Waveform:
         recipe = StimulusRecipe(
             query=SpokenText(text), wake_phrase=None, voice=voice, gap_ms=0, level_dbfs=-26.0, noise=None
         )
-        return self._sounds.render(recipe).waveform
+        return self._renderer.render(recipe).waveform
 
     @cached_property
-    def _sounds(self) -> Renderer:
+    def _renderer(self) -> Renderer:
         return renderer()
 
     def _session(self, item: Item) -> SessionItems:
-        session_id = item.subject.session_id
-        session = next((candidate for candidate in self._session_items if candidate.session_id == session_id), None)
-        return session if session is not None else self._session_items[0]
+        """The session of an item; the first one for exercises."""
+        for session in self._session_items:
+            if session.session_id == item.subject.session_id:
+                return session
+        return self._session_items[0]
 
     def _log(self, folder: Path) -> JudgmentLog:
         with self._lock:
@@ -345,17 +357,19 @@ class RatingRoom:
 
 
 def _apply_moves(items: Sequence[Item], sessions: Sequence[SessionItems], round_id: str) -> tuple[Item, ...]:
+    """The items with the moves of coordinators in this round."""
     moves: dict[str, list[tuple[str, str]]] = {}
-    for move in (move for session in sessions for move in session.moves if move.round == round_id):
-        for item_id, to in move.items:
-            moves.setdefault(item_id, []).append((move.rater, to))
-    return tuple(
-        replace(item, hidden=replace(item.hidden, moves=tuple(moves[item.id]))) if item.id in moves else item
-        for item in items
-    )
+    for session in sessions:
+        for move in session.moves:
+            if move.round != round_id:
+                continue
+            for item_id, new_rater in move.items:
+                moves.setdefault(item_id, []).append((move.rater, new_rater))
+    return tuple(replace(item, hidden=replace(item.hidden, moves=tuple(moves.get(item.id, ())))) for item in items)
 
 
 def _adjust(sound: Waveform) -> Waveform:
+    """A sound at the rate and level of all sounds for raters."""
     return at_level_unclipped(at_rate(sound, RATE_HZ), LEVEL_DBFS)
 
 

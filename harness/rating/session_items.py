@@ -26,7 +26,7 @@ from harness.model.record import (
     chronological,
 )
 from harness.model.trial import Outcome, Recognition, Trial
-from harness.rating.figures.judged_responses import JudgedResponse, judged_in, with_one_name
+from harness.rating.figures.judged_responses import JudgedResponse, judged_responses_of, unify_rater_names
 from harness.rating.items import HiddenDetails, Item, Subject, blind_id
 from harness.session.figures.effects import AttemptKey, EffectRows
 from harness.session.figures.trials import SessionTrials
@@ -35,10 +35,15 @@ from harness.session.log.reader import LogReader
 
 @frozen
 class SessionItems:
-    """One session folder, for raters. rows: all its judgments, oldest first. trials: trials by id, for their sounds.
+    """One session folder, for raters.
 
-    moves: responses that coordinators moved, oldest first; stored with the first session of a round. finished: whether
-    no more responses will come. inconclusive: number of trials with an answer, but no evidence of recognition.
+    - items: its first responses.
+    - rows: all its judgments, oldest first.
+    - responses: the same responses with their judgments.
+    - trials: trials by id, for their sounds.
+    - moves: responses that coordinators moved, oldest first; stored with the first session of a round.
+    - finished: whether no more responses will come.
+    - inconclusive: number of trials with an answer, but no evidence of recognition.
     """
 
     folder: Path
@@ -53,7 +58,10 @@ class SessionItems:
 
 
 class RatingSource:
-    """Reads a session folder for raters, each time only what is new. Not thread-safe."""
+    """Reads a session folder for raters, each time only what is new. Not thread-safe.
+
+    names: every rater's first spelling of their name, by its key. `read` adds those that it meets.
+    """
 
     def __init__(self, folder: Path, round_: RatingRound, names: dict[str, str] | None = None) -> None:
         self._names = {} if names is None else names
@@ -62,12 +70,14 @@ class RatingSource:
         self._gold = round_.gold
         self._session_trials = SessionTrials()
         self._effects = EffectRows()
-        self._effects_said: list[Entry] = []
+        self._effect_answers: list[Entry] = []
         self._texts: dict[AttemptKey, list[str]] = {}
         self._answered_wall_s: dict[str, float] = {}
         self._latest_wall_s = 0.0
-        self._seq = self._judgments_seq = 0
-        self._items_of = (0, 0)
+        self._log_seq = self._judgments_seq = 0
+        """Numbers of the last rows read from the log, and from the file of judgments."""
+        self._items_seqs = (0, 0)
+        """The same at the time when `_session_items` was made."""
         self._bench_rows: list[Entry] = []
         self._later_rows: list[Entry] = []
         self._moves: list[SharesMoved] = []
@@ -76,19 +86,20 @@ class RatingSource:
         self._session_has_finished = False
 
     def read(self) -> SessionItems:
-        """All responses that can be judged, unfiltered and in order; LogError. Works while the session runs."""
+        """All responses that can be judged, unfiltered and in order. Works while the session runs. Raises LogError."""
         with LogReader(self._folder) as reader:
-            for entry in reader.entries(self._seq):
-                self._seq = entry.seq
+            for entry in reader.entries(self._log_seq):
+                self._log_seq = entry.seq
                 self._add_row(entry)
             judgments = reader.folder.judgments
         if judgments.is_file():
             for entry in read_entries(judgments, self._judgments_seq, may_be_blank=True):
                 self._judgments_seq = entry.seq
                 self._add_later_row(entry)
-        last = self._seq, self._judgments_seq
-        if self._session_items is None or self._items_of != last:  # rows may also be those of a reading that failed
-            self._session_items, self._items_of = self._items(), last
+        seqs = self._log_seq, self._judgments_seq
+        if self._session_items is None or self._items_seqs != seqs:  # new rows may be from a reading that failed later
+            self._session_items = self._make_items()
+            self._items_seqs = seqs
         return self._session_items
 
     def _add_row(self, entry: Entry) -> None:
@@ -103,7 +114,7 @@ class RatingSource:
             case JudgmentGiven():
                 self._bench_rows.append(entry)
             case EngineStarted() | SessionFinished():
-                self._session_has_finished = isinstance(entry.record, SessionFinished)
+                self._session_has_finished = isinstance(entry.record, SessionFinished)  # it may be resumed
             case _:
                 pass
 
@@ -111,53 +122,53 @@ class RatingSource:
         if isinstance(entry.record, JudgmentGiven):
             self._later_rows.append(entry)
         elif isinstance(entry.record, EffectAnswered):
-            self._effects_said.append(entry)
+            self._effect_answers.append(entry)
         elif isinstance(entry.record, SharesMoved):
             self._moves.append(entry.record)
 
-    def _items(self) -> SessionItems:
+    def _make_items(self) -> SessionItems:
         session_id = self._session_trials.session.session_id if self._session_trials.session else ""
         trials = [trial.trial for trial in self._session_trials.trials]
-        effects = self._effects.evidence(self._effects_said)
+        effects = self._effects.evidence(self._effect_answers)
         entries = chronological(self._bench_rows, self._later_rows)
-        rows = (entry.record.judgment for entry in entries if isinstance(entry.record, JudgmentGiven))
-        judgments = tuple(with_one_name(rows, self._names))
-        responses = judged_in(session_id, self._session_trials.trials, judgments)
+        given = (entry.record.judgment for entry in entries if isinstance(entry.record, JudgmentGiven))
+        judgments = tuple(unify_rater_names(given, self._names))
+        responses = judged_responses_of(session_id, self._session_trials.trials, judgments)
         gold = {gold_item.trial: gold_item for gold_item in self._gold if gold_item.session == session_id}
-        names = self._profiles | _names_of_devices(trials)
+        device_names = self._profiles | _device_names(trials)
         items = tuple(
-            blinded(_item(response, self._seed, self._texts, effects, gold, self._answered_wall_s), names)
+            blinded(_make_item(response, self._seed, self._texts, effects, gold, self._answered_wall_s), device_names)
             for response in responses
             if response.trial.trial.memory is None
         )
-        by_id = {trial.id: trial for trial in trials}
         return SessionItems(
             folder=self._folder,
             session_id=session_id,
             items=items,
             rows=judgments,
             responses=responses,
-            trials=by_id,
+            trials={trial.id: trial for trial in trials},
             moves=tuple(self._moves),
             finished=self._session_has_finished,
             inconclusive=sum(trial.outcome is Outcome.INCONCLUSIVE for trial in self._session_trials.trials),
         )
 
 
-def _names_of_devices(trials: Sequence[Trial]) -> frozenset[str]:
+def _device_names(trials: Sequence[Trial]) -> frozenset[str]:
     """Names that evidence may use for a device: its id, or that of one of its sources."""
-    targets = [target for trial in trials if trial.listening is not None for target in trial.listening.targets]
-    ids = [(trial.device, *trial.sources) for trial in trials] + [
-        (target.device, *target.sources) for target in targets
-    ]
-    return frozenset(name for names in ids for name in names)
+    names: set[str] = set()
+    for trial in trials:
+        names.update((trial.device, *trial.sources))
+        for target in trial.listening.targets if trial.listening is not None else ():
+            names.update((target.device, *target.sources))
+    return frozenset(names)
 
 
-def to_adjudicate(sessions: Sequence[SessionItems], rater: str | None = None) -> tuple[Item, ...]:
-    """Judged items, with their judgments as inputs. `agreed`: all judgments are equal.
+def items_to_adjudicate(sessions: Sequence[SessionItems], rater: str | None = None) -> tuple[Item, ...]:
+    """Judged items, with their judgments as inputs.
 
-    Items that this adjudicator settled stay, so that they see their progress and can undo. Items that others settled
-    are left out. rater None: all items.
+    rater: an adjudicator, for whom items that others settled are left out. Those that they settled stay, so that they
+    see their progress and can undo. None: all items.
     """
     items = []
     for session in sessions:
@@ -167,14 +178,14 @@ def to_adjudicate(sessions: Sequence[SessionItems], rater: str | None = None) ->
         for item in session.items:
             judged_response = responses[item.subject.trial_id, item.subject.clip_sha256]
             settled = judged_response.settled
-            is_adjudicated = rater is not None and settled is not None and settled.rater != rater
-            if judged_response.submitted and not is_adjudicated:
+            is_settled_by_other = rater is not None and settled is not None and settled.rater != rater
+            if judged_response.submitted and not is_settled_by_other:
                 agreed = len({row.category for row in judged_response.submitted}) == 1
                 items.append(replace(item, inputs=judged_response.submitted, agreed=agreed))
     return tuple(items)
 
 
-def _item(
+def _make_item(
     judged: JudgedResponse,
     seed: int,
     transcripts: Mapping[AttemptKey, Sequence[str]],
@@ -183,40 +194,44 @@ def _item(
     answered_wall_s: Mapping[str, float],
 ) -> Item:
     response, trial = judged.response, judged.response.trial
+    """An item that is not blinded yet. The mappings are by attempt, or by id of the trial."""
     take = judged.trial.counting
-    attempts = (
-        () if take is None else tuple(attempt for attempt in take.attempts if attempt.attempt <= response.attempt)
-    )
-    freeze = next((attempt.frozen for attempt in attempts if attempt.attempt == response.attempt), None)
-    texts = transcripts.get((trial.id, response.take, response.attempt))
-    recognition = next((attempt.recognition for attempt in attempts if attempt.attempt == response.attempt), None)
-    transcript = response.transcript
-    if transcript is None and texts:
-        transcript = texts[0]
+    all_attempts = () if take is None else take.attempts
+    attempts = [attempt for attempt in all_attempts if attempt.attempt <= response.attempt]
+    answered = next((attempt for attempt in attempts if attempt.attempt == response.attempt), None)
+    span_s, recognition = None, Recognition.UNKNOWN
+    if answered is not None:
+        recognition = answered.recognition or Recognition.UNKNOWN
+        if answered.frozen:
+            span_s = answered.frozen.starts.at_s, answered.frozen.ends.at_s
     if trial.until_understood:
         # Its frame decides whether it is repeated. Only an understood query has a response to judge.
         recognition = Recognition.YES
+    key = (trial.id, response.take, response.attempt)
+    transcript = response.transcript
+    if transcript is None and transcripts.get(key):
+        transcript = transcripts[key][0]
     return Item(
         id=blind_id(seed, judged.session_id, trial.id, response.clip.sha256),
         query=trial.reference,
         subject=Subject(
-            trial.id,
-            response.attempt,
-            response.clip.sha256,
-            judged.session_id,
-            response.take,
-            (freeze.starts.at_s, freeze.ends.at_s) if freeze else None,
+            trial_id=trial.id,
+            attempt=response.attempt,
+            clip_sha256=response.clip.sha256,
+            session_id=judged.session_id,
+            take=response.take,
+            span_s=span_s,
         ),
         clip=response.clip,
         attempts=len(attempts),
         waits_s=tuple(attempt.waited_s for attempt in attempts[1:]),
-        recognition=recognition or Recognition.UNKNOWN,
+        recognition=recognition,
         latency=response.latency,
         length=response.length,
         truncated=response.truncated,
         transcript=transcript,
         core_capability=trial.core_capability,
-        effect=effects.get((trial.id, response.take, response.attempt)),
+        effect=effects.get(key),
         note=trial.note,
         hidden=HiddenDetails(
             session_id=judged.session_id,
@@ -241,20 +256,21 @@ def blinded(item: Item, devices: Iterable[str]) -> Item:
     in any case. Query and response stay unchanged, since they are what is judged. An effect keeps what was wanted and
     what became of it, but not its source, in which devices differ.
     """
-    of_devices = _pattern(tuple(sorted(set(devices))))
-    note = item.note if of_devices is None else of_devices.sub(DEVICE, item.note)
-    return replace(item, note=note, effect=item.effect and _neutral(item.effect))
+    pattern = _names_pattern(tuple(sorted(set(devices))))
+    note = item.note if pattern is None else pattern.sub(DEVICE, item.note)
+    effect = None if item.effect is None else _without_source(item.effect)
+    return replace(item, note=note, effect=effect)
 
 
-def _neutral(evidence: EffectEvidence) -> EffectEvidence:
+def _without_source(evidence: EffectEvidence) -> EffectEvidence:
     source = EffectSource.NONE if evidence.is_open else EffectSource.OPERATOR
     return EffectEvidence(EffectCheck(evidence.check.wanted), evidence.word, source)
 
 
 @lru_cache(maxsize=64)
-def _pattern(names: Sequence[str]) -> re.Pattern[str] | None:
-    """Any of the names as a whole word, with an article in front; the longest first. None without names."""
-    longest = sorted(filter(None, names), key=len, reverse=True)
-    if not longest:
+def _names_pattern(names: Sequence[str]) -> re.Pattern[str] | None:
+    """Any of the names as a whole word, with an article in front if there is one. None without names."""
+    longest_first = sorted(filter(None, names), key=len, reverse=True)  # a regular expression takes the first that fits
+    if not longest_first:
         return None
-    return re.compile(rf"(?<!\w)(?:the\s+)?(?:{'|'.join(map(re.escape, longest))})(?!\w)", re.IGNORECASE)
+    return re.compile(rf"(?<!\w)(?:the\s+)?(?:{'|'.join(map(re.escape, longest_first))})(?!\w)", re.IGNORECASE)

@@ -25,7 +25,7 @@ from harness.model.time import MeasuredDuration
 from harness.report.charts import Chart
 from harness.report.comparison import ComparedMeasure, SessionComparison, labels_of, letter
 from harness.report.session import WholeSession
-from harness.report.session_page import delays_of, distribution, latencies_of
+from harness.report.session_page import delays_by_device, distribution, latencies_by_device
 from harness.session.log.reader import stored_bytes
 from harness.statistics.comparison import DifferenceVerdict, MeasureKind, difference_text
 
@@ -274,8 +274,8 @@ def _whisker(comparison: SessionComparison) -> Callable[[ComparedMeasure], tuple
 
 def _charts(comparison: SessionComparison) -> Iterator[Chart]:
     for id_, title, times_of in (
-        ("latency", "Response latency: % of the trials up to", latencies_of),
-        ("delay", "Wake delay: % of the hits up to", lambda session: delays_of(session.wake)),
+        ("latency", "Response latency: % of the trials up to", latencies_by_device),
+        ("delay", "Wake delay: % of the hits up to", lambda session: delays_by_device(session.wake)),
     ):
         curves: dict[str, list[MeasuredDuration]] = {
             f"{letter(number)} {device}": times

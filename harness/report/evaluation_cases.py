@@ -23,7 +23,7 @@ from harness.offline.figures.engines import EvaluatedEngine
 from harness.offline.figures.phrase_matching import comparable_phrase
 from harness.offline.journal import JournalFile
 from harness.offline.score_cache import ScoreCache
-from harness.report.charts import PICTURE
+from harness.report.charts import PICTURE_COLUMNS
 from harness.report.session_cases import MAX_LISTED, Cases, HeardSound, ListedCase, PageSounds, SoundStorage
 from harness.sound.sound_files import UnusableSound, open_sound
 from harness.sound.stimuli.renderer import Renderer
@@ -167,7 +167,7 @@ class EvaluationCases:
         soundfile.write(flac, samples, rate_hz, format="FLAC", subtype="PCM_16")
         span = f"{moment(first / rate_hz)} to {moment((first + len(samples)) / rate_hz)}"
         name = f"{kind}-{self._number}-{index + 1}.flac"
-        sound = self._sounds.placed(span, name, flac.getvalue(), (samples / 32768).astype(np.float32), rate_hz)
+        sound = self._sounds.place_sound(span, name, flac.getvalue(), (samples / 32768).astype(np.float32), rate_hz)
         return ListedCase(title, lines, sound, curve)
 
 
@@ -207,15 +207,15 @@ def _curve(track: ScoreTrack, first: int, last: int, rate_hz: int, threshold: fl
     """A detector's scores over the length of a clip, as an SVG path in a box of 300 × 40. Then the y coordinate of the
     threshold. None without scores. first, last: the samples of the clip.
 
-    There are at most PICTURE points, each with the highest score of its stretch.
+    There are at most PICTURE_COLUMNS points, each with the highest score of its stretch.
     """
     low = max(0, -(-(first - track.first_end) // track.step))
     scores = track.scores[low : max(low, (last - track.first_end) // track.step + 1)]
     if not len(scores):
         return None
-    edges = np.unique(np.linspace(0, len(scores), min(len(scores), PICTURE) + 1).astype(int))
+    edges = np.unique(np.linspace(0, len(scores), min(len(scores), PICTURE_COLUMNS) + 1).astype(int))
     highest = np.maximum.reduceat(scores, edges[:-1])
-    places = (track.first_end + (low + edges[:-1]) * track.step - first) * PICTURE / max(1, last - first)
+    places = (track.first_end + (low + edges[:-1]) * track.step - first) * PICTURE_COLUMNS / max(1, last - first)
     points: Sequence[str] = [
         f"{fixed(x, 1)} {fixed(_svg_y(float(y)), 1)}" for x, y in zip(places, highest, strict=True)
     ]

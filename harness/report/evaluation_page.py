@@ -31,10 +31,10 @@ from harness.offline.reports.log import (
     summary_line,
 )
 from harness.offline.request import DeclaredLimits
-from harness.report.charts import Chart, det_chart
+from harness.report.charts import Chart, make_det_chart
 from harness.report.evaluation_cases import EvaluationCases, errors_of
 from harness.report.junit import limit_case
-from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, as_xml
+from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, to_xml
 from harness.report.session_cases import MAX_LISTED, PageSounds, SoundStorage
 from harness.statistics import text
 from harness.statistics.verdict import LimitVerdict, limits_met_text, worst
@@ -87,7 +87,7 @@ def _det(engines: Sequence[EvaluatedEngine], table: EnginesTable) -> Chart | Non
     words = f"A dot: as it ran{'; a ring: the chosen point' if any(chosen) else ''}. Both axes are stretched towards "
     words += "zero; the band is the 95 % interval of false rejects."
     title = "False rejects (%) against false accepts per hour"
-    return det_chart("det", title, words, curves)
+    return make_det_chart("det", title, words, curves)
 
 
 def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def write_junit(engines: Sequence[EvaluatedEngine], target: Path) -> None:
     report = JUnitReport(
         "evaluation", tuple(suites), first.header.started_s, sum(engine.journal.duration_s for engine in engines)
     )
-    write_atomically(target, as_xml(report))
+    write_atomically(target, to_xml(report))
 
 
 def _suites(engine: EvaluatedEngine) -> Iterator[Suite]:

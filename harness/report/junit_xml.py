@@ -29,7 +29,12 @@ class CaseVerdict(StrEnum):
 
 @frozen
 class Reason:
-    """The reason why a case did not pass. type: one word, for tables. message: one line. text: all details."""
+    """The reason why a case did not pass.
+
+    - type: one word, for tables.
+    - message: one line.
+    - text: all details.
+    """
 
     verdict: CaseVerdict
     type: str
@@ -39,18 +44,24 @@ class Reason:
 
 @frozen
 class Case:
-    """A test case. time_s: its duration. reason: None if it passed. said: lines of its output, whether it passed or
-    not."""
+    """A test case.
+
+    - duration_s: in wall time.
+    - reason: None if it passed.
+    - output: lines, whether it passed or not.
+    """
 
     name: str
     class_name: str
-    time_s: float = 0.0
+    duration_s: float = 0.0
     reason: Reason | None = None
-    said: tuple[str, ...] = ()
+    output: tuple[str, ...] = ()
 
 
 @frozen
 class Suite:
+    """Cases that belong together, with what they have in common."""
+
     name: str
     cases: tuple[Case, ...]
     properties: Properties = ()
@@ -61,13 +72,17 @@ class Suite:
 
 @frozen
 class JUnitReport:
-    """The content of a JUnit file. started_s: Unix time. time_s: duration of the whole run. It is not the sum over
-    suites, which overlap if devices share a stimulus."""
+    """The content of a JUnit file.
+
+    - started_s: Unix time.
+    - duration_s: of the whole run. It is not the sum over suites, which overlap if devices share a stimulus.
+    - host: name of the host on which it ran.
+    """
 
     name: str
     suites: tuple[Suite, ...]
     started_s: float
-    time_s: float = 0.0
+    duration_s: float = 0.0
     host: str = "localhost"
 
     def count(self, verdict: CaseVerdict) -> int:
@@ -79,41 +94,41 @@ def xml_text(text: str) -> str:
     return _INVALID.sub(lambda match: _escape(ord(match[0])), text)
 
 
-def _escape(point: int) -> str:
-    return f"\\x{point:02x}" if point <= 0xFF else f"\\u{point:04x}"
+def _escape(code_point: int) -> str:
+    return f"\\x{code_point:02x}" if code_point <= 0xFF else f"\\u{code_point:04x}"
 
 
-def as_xml(report: JUnitReport) -> bytes:
+def to_xml(report: JUnitReport) -> bytes:
     """The whole document, in UTF-8."""
     root = ElementTree.Element("testsuites", _attributes(name=report.name, **_counts(report)))
-    root.set("time", _seconds(report.time_s))
+    root.set("time", _seconds(report.duration_s))
     stamp = datetime.fromtimestamp(report.started_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     for number, suite in enumerate(report.suites):
         element = ElementTree.SubElement(root, "testsuite", _attributes(name=suite.name, **_counts(suite)))
         element.set("skipped", str(suite.count(CaseVerdict.SKIPPED)))
-        element.set("time", _seconds(sum(case.time_s for case in suite.cases)))
-        for key, value in _attributes(
-            timestamp=stamp, hostname=report.host, id=str(number), package=report.name
-        ).items():
+        element.set("time", _seconds(sum(case.duration_s for case in suite.cases)))
+        attributes = _attributes(timestamp=stamp, hostname=report.host, id=str(number), package=report.name)
+        for key, value in attributes.items():
             element.set(key, value)
         properties = ElementTree.SubElement(element, "properties")
         for name, value in suite.properties:
             ElementTree.SubElement(properties, "property", _attributes(name=name, value=value))
         for case in suite.cases:
-            _write(element, case)
+            _add_case(element, case)
     ElementTree.indent(root)
     text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return text + b"\n"
 
 
-def _write(parent: ElementTree.Element, case: Case) -> None:
+def _add_case(parent: ElementTree.Element, case: Case) -> None:
     element = ElementTree.SubElement(parent, "testcase", _attributes(name=case.name, classname=case.class_name))
-    element.set("time", _seconds(case.time_s))
-    if (reason := case.reason) is not None:
-        why = _attributes(type=reason.type, message=reason.message)
-        ElementTree.SubElement(element, reason.verdict.value, why).text = xml_text(reason.text) or None
-    if case.said:
-        ElementTree.SubElement(element, "system-out").text = xml_text("\n".join(case.said))
+    element.set("time", _seconds(case.duration_s))
+    reason = case.reason
+    if reason is not None:
+        attributes = _attributes(type=reason.type, message=reason.message)
+        ElementTree.SubElement(element, reason.verdict.value, attributes).text = xml_text(reason.text) or None
+    if case.output:
+        ElementTree.SubElement(element, "system-out").text = xml_text("\n".join(case.output))
 
 
 def _counts(part: JUnitReport | Suite) -> dict[str, str]:
@@ -123,6 +138,7 @@ def _counts(part: JUnitReport | Suite) -> dict[str, str]:
 
 
 def _attributes(**texts: str) -> dict[str, str]:
+    """Attributes of an element, with characters that XML can hold."""
     return {key: xml_text(text) for key, text in texts.items()}
 
 

@@ -33,53 +33,57 @@ from harness.session.log.reader import LogReader
 from harness.statistics.verdict import DeclaredLimit
 from harness.wake.wake import WakeFigures
 
-FAULTS_KEPT = 20
+MAX_FAULTS = 20
 
 
 @frozen
 class WholeSession:
-    """A session, read once.
-
-    - wake: results of wake trials. progress: results of all trials.
-    - started: the first row, with the plan. first_s, last_s: Unix times of the first and the last row.
-    - clips: clips of stimuli, by the sha256 of the stimulus.
-    - not_counted: listening trials whose last take does not count, with its outcome.
-    - faults_met: each fault with its Unix time.
-    - responses: for each first response, the trial, the Unix time of its start, and its length in seconds of wall time.
-    - spans: Unix times of start and end of each (trial, take).
-    - settings: settings of devices as (connection, name, value), before the run changed any.
-    """
+    """A session, read once."""
 
     wake: WakeFigures
+    """Results of wake trials."""
     progress: Progress
+    """Results of all trials."""
     started: SessionStarted
+    """The first row, with the plan."""
     first_s: float
+    """Unix time of the first row."""
     last_s: float
+    """Unix time of the last row."""
     clips: dict[str, Clip]
+    """Clips of stimuli, by the sha256 of the stimulus."""
     not_counted: dict[str, Outcome]
+    """Listening trials whose last take does not count, with its outcome."""
     faults_met: tuple[tuple[float, FaultMet], ...]
+    """Each fault with its Unix time."""
     responses: tuple[tuple[str, float, float], ...]
+    """For each first response, the trial, the Unix time of its start, and its length in seconds of wall time."""
     spans: dict[tuple[str, int], tuple[float, float]]
+    """Unix times of start and end of each (trial, take)."""
     settings: tuple[tuple[str, str, str], ...] = ()
+    """Settings of devices as (connection, name, value), before the run changed any."""
 
     @classmethod
     @gc_paused()
     def of(cls, entries: Iterable[Entry], later: Iterable[Entry] = ()) -> WholeSession:
-        """A session from its rows. later: rows that people added later. InputError if the rows do not begin with a
-        plan."""
+        """A session from its rows. later: rows that people added after the session.
+
+        Raises InputError if the rows do not begin with a plan.
+        """
         figures, wake = SessionFigures(), WakeFigures()
         started: SessionStarted | None = None
         first_s = last_s = 0.0
         speed = 1.0
         clips: dict[str, Clip] = {}
-        endings: dict[str, Outcome] = {}
+        last_outcomes: dict[str, Outcome] = {}
         faults: list[tuple[float, FaultMet]] = []
         responses: list[tuple[str, float, float]] = []
         spans: dict[tuple[str, int], tuple[float, float]] = {}
         settings: list[tuple[str, str, str]] = []
-        wall = SteadyWall()
+        steady_wall = SteadyWall()
         for entry in entries:
-            if (wall_s := wall.wall_s_of(entry)) != entry.wall_s:
+            wall_s = steady_wall.wall_s_of(entry)
+            if wall_s != entry.wall_s:
                 entry = replace(entry, wall_s=wall_s)
             figures.add(entry)
             wake.add(entry)
@@ -89,15 +93,16 @@ class WholeSession:
                     pass
                 case SessionStarted() as row:
                     started = row
-                case EngineStarted(clock_speed=found_speed):
-                    speed = found_speed
+                case EngineStarted(clock_speed=clock_speed):
+                    speed = clock_speed
                 case StimulusStored(sha256=sha256, clip=clip):
                     clips[sha256] = clip
                 case TrialStarted(trial_id=trial_id, take=take):
                     spans[trial_id, take] = last_s, last_s
                 case TrialFinished(trial_id=trial_id, take=take, outcome=outcome):
-                    spans[trial_id, take] = spans.get((trial_id, take), (last_s, last_s))[0], last_s
-                    endings[trial_id] = outcome
+                    start_s, _ = spans.get((trial_id, take), (last_s, last_s))
+                    spans[trial_id, take] = start_s, last_s
+                    last_outcomes[trial_id] = outcome
                 case FaultMet() as fault:
                     faults.append((last_s, fault))
                 case ResponseFrozen(trial_id=trial_id, starts=starts, clip=clip):
@@ -110,11 +115,11 @@ class WholeSession:
             figures.add_later(entry)
         if started is None:
             raise InputError("the session has no plan", remedy="Check it: harness report show SESSION --check")
-        listening = {trial.id for trial in started.trials if trial.listening is not None}
-        uncounted: dict[str, Outcome] = {
-            trial_id: ending
-            for trial_id, ending in endings.items()
-            if ending is not Outcome.COUNTED and trial_id in listening
+        listening_ids = {trial.id for trial in started.trials if trial.listening is not None}
+        not_counted: dict[str, Outcome] = {
+            trial_id: outcome
+            for trial_id, outcome in last_outcomes.items()
+            if outcome is not Outcome.COUNTED and trial_id in listening_ids
         }
         progress = figures.snapshot()
         return cls(
@@ -124,7 +129,7 @@ class WholeSession:
             first_s=first_s,
             last_s=last_s,
             clips=clips,
-            not_counted=uncounted,
+            not_counted=not_counted,
             faults_met=tuple(faults),
             responses=tuple(responses),
             spans=spans,
@@ -133,15 +138,15 @@ class WholeSession:
 
     @property
     def faults(self) -> tuple[FaultMet, ...]:
-        """The last FAULTS_KEPT faults."""
-        return tuple(fault for _, fault in self.faults_met[-FAULTS_KEPT:])
+        """The last MAX_FAULTS faults."""
+        return tuple(fault for _, fault in self.faults_met[-MAX_FAULTS:])
 
     @property
     def devices(self) -> tuple[str, ...]:
         return tuple(device.device for device in self.wake.snapshot().devices)
 
-    def demand(self, device: str | None) -> tuple[str, ...]:
-        """The named device; for None, all devices. InputError if it is unknown, or there are no devices."""
+    def demand_devices(self, device: str | None) -> tuple[str, ...]:
+        """The named device; for None, all devices. Raises InputError if it is unknown, or there are no devices."""
         if not self.devices:
             raise InputError(
                 "the session has no wake, command or ambient trials",
@@ -158,7 +163,7 @@ class WholeSession:
 
 
 def read_session(folder: Path, later: Iterable[Entry] = ()) -> WholeSession:
-    """Reads a session from its folder; LogError, InputError."""
+    """Reads a session from its folder. later: as in `WholeSession.of`. Raises LogError or InputError."""
     with LogReader(folder) as reader:
         return WholeSession.of(reader.entries(), later)
 

@@ -22,10 +22,10 @@ from harness.model.record import Clip
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome, Trial
 from harness.rating.figures.agreement import AgreedItem, AgreementFigures, agreement_figures
-from harness.rating.figures.categories import CategoryFigures, figures_of
+from harness.rating.figures.categories import CategoryFigures, category_figures
 from harness.rating.figures.judged_responses import JudgedResponse, RatedSession, rated_trials, read_sessions
 from harness.rating.reports.agreement import vote_lines
-from harness.report.charts import SoundPicture, picture
+from harness.report.charts import SoundPicture, draw_sound
 from harness.report.session import WholeSession
 from harness.session.figures.trials import TranscribedTrial, TrialProgress
 from harness.session.log.clips import clip_samples
@@ -42,7 +42,7 @@ from harness.wake.wake_progress import UnmatchedWake
 T = TypeVar("T")
 MAX_LISTED = 100
 """Most cases of a kind that are listed with their sounds; further ones are only counted."""
-EMBEDDED_BYTES = 6_000_000
+MAX_EMBEDDED_BYTES = 6_000_000
 """Most bytes of sounds that are embedded in one page."""
 
 
@@ -58,10 +58,10 @@ class SoundStorage(StrEnum):
 class HeardSound:
     """The sound of a case on a page.
 
-    source: its URI; "" if the page does not contain it. name: name of the clip in the session folder. picture: None
-    without a sound.
-
-    gone: when, by whom and why it was removed or redacted; "" if it was not.
+    - source: its URI; "" if the page does not contain it.
+    - name: name of the clip in the session folder.
+    - picture: None without a sound.
+    - gone: when, by whom and why it was removed or redacted; "" if it was not.
     """
 
     source: str
@@ -72,8 +72,11 @@ class HeardSound:
 
 @frozen
 class ListedCase:
-    """An event, a trial or a file that is worth a look, as text. sound: None if there is none. curve: the curve of its
-    score, for the template; None without scores."""
+    """An event, a trial or a file that is worth a look, as text.
+
+    - sound: None if there is none.
+    - curve: the curve of its score, for the template; None without scores.
+    """
 
     title: str
     lines: tuple[str, ...]
@@ -85,7 +88,8 @@ class ListedCase:
 class Cases:
     """The cases of one kind under their heading.
 
-    total: number of all cases, also of those that are not listed. rest: lines about some further cases, without sound.
+    - total: number of all cases, also of those that are not listed.
+    - rest: lines about some further cases, without sound.
     """
 
     id: str
@@ -105,60 +109,75 @@ class SessionRatings:
 
     @classmethod
     def of(cls, folder: Path) -> SessionRatings:
-        """Reads a session from its folder; LogError."""
+        """Reads a session from its folder. Raises LogError."""
         sessions = read_sessions([folder])
-        return cls(sessions[0], figures_of(rated_trials(sessions)), agreement_figures(sessions))
+        return cls(sessions[0], category_figures(rated_trials(sessions)), agreement_figures(sessions))
 
 
 class PageSounds:
-    """Provides the sounds of a page, until EMBEDDED_BYTES are embedded. target: file of the page."""
+    """Provides the sounds of a page, until MAX_EMBEDDED_BYTES are embedded. target: file of the page."""
 
     def __init__(self, storage: SoundStorage, target: Path) -> None:
         self.storage = storage
         self.beside = target.with_name(f"{target.stem}_clips")
-        self.bytes_left = EMBEDDED_BYTES
+        """The folder for the sounds that are not embedded."""
+        self.bytes_left = MAX_EMBEDDED_BYTES
         self.unreadable = 0
+        """Number of clips that could not be read."""
         self._removed: dict[Path, dict[str, str]] = {}
         self._redacted: dict[Path, dict[str, str]] = {}
+        """For each session folder, what became of clips, by their names."""
 
-    def sound_of(self, folder: SessionFolder, clip: Clip | None) -> HeardSound | None:
+    def clip_sound(self, folder: SessionFolder, clip: Clip | None) -> HeardSound | None:
+        """The sound of a clip, stored as `storage` says. Without a source if it cannot be read, or was removed."""
         if clip is None:
             return None
         if folder.path not in self._removed:
             self._removed[folder.path] = removals(folder.path)
             self._redacted[folder.path] = {name: redaction.what for name, redaction in redactions(folder.path).items()}
-        if removal := self._removed[folder.path].get(clip.name):
-            return HeardSound("", clip.name, None, removal)
-        note = self._redacted[folder.path].get(clip.name, "")
+        removal = self._removed[folder.path].get(clip.name, "")
+        if removal:
+            return HeardSound("", clip.name, picture=None, gone=removal)
+        redaction_text = self._redacted[folder.path].get(clip.name, "")
         if self.storage is SoundStorage.NONE:
-            return HeardSound("", clip.name, None, note)
+            return HeardSound("", clip.name, picture=None, gone=redaction_text)
         try:
             samples = clip_samples(folder.clips, clip)
             content = (folder.clips / clip.name).read_bytes()
         except (OSError, LogError):
             self.unreadable += 1
-            return HeardSound("", clip.name, None, note)
+            return HeardSound("", clip.name, picture=None, gone=redaction_text)
         file_name = f"{folder.path.resolve().name}-{clip.name}"
-        return self.placed(clip.name, file_name, content, samples, clip.rate_hz, note)
+        return self.place_sound(clip.name, file_name, content, samples, clip.rate_hz, redaction_text)
 
-    def placed(
-        self, called: str, name: str, flac: bytes, samples: npt.NDArray[np.float32], rate_hz: int, note: str = ""
+    def place_sound(
+        self,
+        clip_name: str,
+        file_name: str,
+        flac: bytes,
+        samples: npt.NDArray[np.float32],
+        rate_hz: int,
+        gone: str = "",
     ) -> HeardSound:
-        """A sound in the page, or in the folder beside it under `name`. called: name of the clip. samples: mono, full
-        scale 1. note: see `HeardSound.gone`."""
+        """Stores a sound in the page, or as file_name in the folder beside it. In the page, only as long as there is
+        room.
+
+        samples: mono, full scale 1. gone: see `HeardSound`.
+        """
         source = ""
         if self.storage is SoundStorage.BESIDE:
             with disk_errors(f"{self.beside} cannot be created"):
                 self.beside.mkdir(exist_ok=True)
-            write_atomically(self.beside / name, flac)
-            source = f"{self.beside.name}/{name}"
+            write_atomically(self.beside / file_name, flac)
+            source = f"{self.beside.name}/{file_name}"
         elif len(flac) <= self.bytes_left:
             self.bytes_left -= len(flac)
             source = "data:audio/flac;base64," + base64.b64encode(flac).decode("ascii")
-        return HeardSound(source, called, picture(samples, rate_hz), note)
+        return HeardSound(source, clip_name, draw_sound(samples, rate_hz), gone)
 
 
-def moment_of(wall_s: float) -> str:
+def moment_text(wall_s: float) -> str:
+    """A Unix time as text in UTC."""
     return datetime.fromtimestamp(wall_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
@@ -184,37 +203,39 @@ def case_title(trial_id: str, device: str) -> str:
     return f"{plain_text(trial_id, 120)}, {plain_text(device, 80)}"
 
 
-def aligned(trial: TranscribedTrial) -> list[AlignedBlock]:
+def aligned_blocks(trial: TranscribedTrial) -> list[AlignedBlock]:
     """The words that the device heard in the first attempt, below those that were said."""
-    judged = recognised(trial.trial, trial.first.heard or "")
-    return blocks([ScoredUtterance(trial.trial.id, "", judged.words, judged.counts)], ["heard"])
+    recognition = recognised(trial.trial, trial.first.heard or "")
+    return blocks([ScoredUtterance(trial.trial.id, "", recognition.words, recognition.counts)], ["heard"])
 
 
-def cases_of(
+def session_cases(
     session: WholeSession, rated: SessionRatings | None, folder: SessionFolder, number: int, sounds: PageSounds
 ) -> Iterator[Cases]:
+    """The cases of a session by kind. rated: None without judgments. number: that of the session on the page."""
+
     def first_cases(id: str, title: str, entries: Sequence[T], as_case: Callable[[T], ListedCase]) -> Cases:
         return Cases(f"{id}-{number}", title, tuple(as_case(entry) for entry in entries[:MAX_LISTED]), len(entries))
 
     events = [event for device in session.devices for event in session.wake.unmatched(device)]
     yield first_cases(
-        "unmatched", "Wake events that match no stimulus", events, lambda event: _event(event, folder, sounds)
+        "unmatched", "Wake events that match no stimulus", events, lambda event: _event_case(event, folder, sounds)
     )
     plays = (play for device in session.devices for play in session.wake.plays(device))
     missed = [play for play in plays if play.kind is TrialKind.WAKE and play.reading.hit is None]
-    yield first_cases("missed", "False rejects", missed, lambda play: _false_reject(play, session, folder, sounds))
+    yield first_cases("missed", "False rejects", missed, lambda play: _false_reject_case(play, session, folder, sounds))
     failed = [trial for trial in session.progress.trials if _is_failed_query(trial)]
-    yield first_cases("wrong", "Queries that failed", failed, lambda trial: _failed_query(trial, folder, sounds))
+    yield first_cases("wrong", "Queries that failed", failed, lambda trial: _failed_query_case(trial, folder, sounds))
     if rated is not None:
         figures = rated.agreement
-        differing = (agreed_item for agreed_item in figures.items if agreed_item.differing)
-        items = sorted(differing, key=lambda agreed_item: (not agreed_item.disputed, agreed_item.review_order))
+        differing = (item for item in figures.items if item.differing)
+        items = sorted(differing, key=lambda item: (not item.disputed, item.review_order))
         responses = {response.trial.trial.id: response for response in rated.session.responses}
         yield first_cases(
             "differing",
             "Responses on which raters disagree",
             items,
-            lambda agreed_item: _differing(agreed_item, figures, responses[agreed_item.trial_id], folder, sounds),
+            lambda item: _differing_case(item, figures, responses[item.trial_id], folder, sounds),
         )
 
 
@@ -222,7 +243,7 @@ def _is_failed_query(trial: TrialProgress) -> bool:
     return trial.trial.listening is None and trial.outcome is not None and trial.outcome not in MARK_OF_OUTCOME
 
 
-def _words(trial: Trial, heard: str | None, transcript: str | None) -> Iterator[str]:
+def _word_lines(trial: Trial, heard: str | None, transcript: str | None) -> Iterator[str]:
     """Lines about what was said, what the device heard, and what it answered, as far as this is known."""
     yield f"said: {plain_text(trial.reference, 300)}"
     if heard:
@@ -231,39 +252,39 @@ def _words(trial: Trial, heard: str | None, transcript: str | None) -> Iterator[
         yield f"answered (our transcription): {plain_text(transcript, 300)}"
 
 
-def _differing(
+def _differing_case(
     item: AgreedItem, figures: AgreementFigures, judged: JudgedResponse, folder: SessionFolder, sounds: PageSounds
 ) -> ListedCase:
     trial = judged.trial.trial
-    lines = (*_words(trial, None, judged.response.transcript), *vote_lines(item, figures))
-    return ListedCase(case_title(item.trial_id, trial.device), lines, sounds.sound_of(folder, judged.response.clip))
+    lines = (*_word_lines(trial, None, judged.response.transcript), *vote_lines(item, figures))
+    return ListedCase(case_title(item.trial_id, trial.device), lines, sounds.clip_sound(folder, judged.response.clip))
 
 
-def _event(event: UnmatchedWake, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
+def _event_case(event: UnmatchedWake, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
     score = "" if event.score is None else f", score {fixed(event.score, 2)}"
     why = f" ({plain_text(event.why, 200)})" if event.why else ""
     weak = f"; weak evidence, inferred from {plain_text(event.inferred, 60)}" if event.inferred else ""
     reviewer = f", by {plain_text(event.reviewed_by, 60)}" if event.reviewed_by else ""
     outside = "" if event.exposed else "; outside of exposure: not counted"
     lines = (
-        f"woke on {phrase_in_words(event.phrase)}{score}, at {moment_of(event.wall_s)}",
+        f"woke on {phrase_in_words(event.phrase)}{score}, at {moment_text(event.wall_s)}",
         f"in {plain_text(event.trial_id, 120)}" if event.trial_id else "between trials",
         f"{review_in_words(event.verdict)}{why}{reviewer}{weak}{outside}",
     )
-    return ListedCase(f"event {event.seq}, {plain_text(event.device, 80)}", lines, sounds.sound_of(folder, event.clip))
+    sound = sounds.clip_sound(folder, event.clip)
+    return ListedCase(f"event {event.seq}, {plain_text(event.device, 80)}", lines, sound)
 
 
-def _false_reject(play: Play, session: WholeSession, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
+def _false_reject_case(play: Play, session: WholeSession, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
     lines = (f"conditions: {plain_text(play.trial.condition) or 'none'}", "sound: the stimulus as it was played")
     clip = session.clips.get(play.row.stimulus_sha256)
-    return ListedCase(case_title(play.trial.id, play.target.device), lines, sounds.sound_of(folder, clip))
+    return ListedCase(case_title(play.trial.id, play.target.device), lines, sounds.clip_sound(folder, clip))
 
 
-def _failed_query(trial: TrialProgress, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
-    verdict, answer = trial.last_verdict, trial.latest_response
+def _failed_query_case(trial: TrialProgress, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
+    verdict, response = trial.last_verdict, trial.latest_response
     attempts = attempts_in_words(trial.attempts or 0, trial.counting.interrupted if trial.counting else 0)
-    words = _words(trial.trial, verdict.heard if verdict else None, answer.transcript if answer else None)
+    words = _word_lines(trial.trial, verdict.heard if verdict else None, response.transcript if response else None)
     lines = (f"{outcome_in_words(trial)}, after {attempts}", *words)
-    return ListedCase(
-        case_title(trial.trial.id, trial.trial.device), lines, sounds.sound_of(folder, answer.clip if answer else None)
-    )
+    sound = sounds.clip_sound(folder, response.clip if response else None)
+    return ListedCase(case_title(trial.trial.id, trial.trial.device), lines, sound)

@@ -17,7 +17,7 @@ from harness.base.text_table import NO_ROOM, Column, first_lines, note, shown, t
 from harness.base.whole_file import write_atomically
 from harness.model import numbers
 from harness.model.numbers import counted
-from harness.report.charts import Chart, chart
+from harness.report.charts import Chart, make_chart
 from harness.report.comparison_page import finite_ends
 from harness.report.trend import LevelChange, Trend, TrendFolder, TrendSession, TrendValue
 from harness.statistics import text
@@ -246,4 +246,4 @@ def _chart(id_: str, trend: Trend, sessions: Sequence[TrendSession]) -> Chart | 
         sentences.append("No band: some sessions have too little data for an interval.")
     curves = [("each session, with its 95 % interval" if whole else "each session", line, band if whole else []),
               ("level between changes", level, [])]  # fmt: skip
-    return chart(id_, f"{trend.followed.name}, {unit}", "session (#)", " ".join(sentences), curves)
+    return make_chart(id_, f"{trend.followed.name}, {unit}", "session (#)", " ".join(sentences), curves)

@@ -31,12 +31,13 @@ from harness.model.judgment import (
 from harness.model.numbers import NOTHING, counted, seconds
 from harness.model.trial import Recognition
 from harness.rating.aid import AidState
-from harness.rating.desk import Desk, SittingPhase
-from harness.rating.exercises import repeated
+from harness.rating.desk import Desk
+from harness.rating.exercises import repetition_text
 from harness.rating.guide import FLAG_TEXTS, GUIDE, LABELS, RULES, SUB_FLAG_TEXTS, effect_text
 from harness.rating.items import Item
 from harness.rating.rater_queue import has_partial_assignment
 from harness.rating.rating_room import RatingRoom
+from harness.rating.view import SittingPhase
 from harness.statistics.text import measured
 from harness.web.base_site import SiteWords, Templates, Visit
 from harness.web.invitations import HERE, Invitations, SiteReach
@@ -97,7 +98,7 @@ class Seat(BaseSeat):
         return not self.item_key
 
     def note_presence(self) -> None:
-        self.desk.present()
+        self.desk.note_presence()
 
     def is_saved(self, post_id: str) -> bool:
         return self.desk.is_saved(post_id)
@@ -130,9 +131,9 @@ class Seat(BaseSeat):
         sent_page.heard_ms += new_ms
         sent_page.plays += new_plays
         if new_ms or new_plays or to_end:
-            self.desk.heard(new_ms, began=new_plays > 0, to_end=to_end)
+            self.desk.record_play(new_ms, began=new_plays > 0, to_end=to_end)
         for _ in range(new_plays - 1):  # the desk counts one play for each call
-            self.desk.heard(0, began=True, to_end=False)
+            self.desk.record_play(0, began=True, to_end=False)
 
 
 TEMPLATES = ("instructions.html", "desk.html", "guide.html", "earlier.html", "coordinate.html")
@@ -185,7 +186,7 @@ def desk_values(page: str, seat: Seat) -> Mapping[str, Any]:
         "view": view,
         "item": item,
         "training": view.phase is SittingPhase.TRAINING,
-        "repeated": repeated(view),
+        "repeated": repetition_text(view),
         "finished": view.phase is SittingPhase.FINISHED,
         "aid": seat.aid,
         "written": item.transcript or "" if item and view.draft.transcript_shown else None,
@@ -284,16 +285,16 @@ def _fill_draft(seat: Seat, post: Post) -> None:
     """Changes the draft of the desk to that of the form. Raises InputError for a comment that is not valid."""
     desk = seat.desk
     draft = desk.view.draft
-    seat.save_comment(post, desk.comment)
+    seat.save_comment(post, desk.set_comment)
     if post.confidence != draft.confidence:
-        desk.confidence(post.confidence)
+        desk.set_confidence(post.confidence)
     removed = [flag for flag in draft.sub_flags if flag not in post.sub_flags]
     added = [flag for flag in post.sub_flags if flag not in draft.sub_flags]
     for flag in (*removed, *added):
-        desk.toggle(flag)
+        desk.toggle_sub_flag(flag)
     claimed = {"yes": True, "no": False}.get(post.claimed)
     if claimed != draft.effect_claimed:
-        desk.effect_claimed(claimed)
+        desk.set_effect_claimed(claimed)
 
 
 def _press_button(seat: Seat, action: str, detail: str) -> bool:

@@ -185,8 +185,8 @@ class BaseSeat(ABC):
     def admission(self, post: SubmittedForm, *, outlasts_restart: bool) -> Admission:
         """Whether a post may be carried out: its page must have this turn and item.
 
-        outlasts_restart: whether the post is also valid from a page that was sent before a restart of the site, if that
-        page shows the same item.
+        outlasts_restart: whether a page that was sent before a restart of the site may also post, if it shows the same
+        item.
         """
         if post.post_id == self.last_post_id or self.is_saved(post.post_id):
             return Admission.REPEATED

@@ -12,7 +12,7 @@ from textual.events import Key, Paste
 
 from harness.dashboard.messages import RoomRead
 from harness.dashboard.sitting_app import run_rating_app
-from harness.dashboard.widgets.verbatim_input import TOGETHER_S, VerbatimInput
+from harness.dashboard.widgets.verbatim_input import PASTE_GAP_S, VerbatimInput
 from harness.model.effect import EffectOutcome
 from harness.model.errors import InputError
 from harness.model.judgment import (
@@ -293,7 +293,7 @@ async def test_a_comment_is_kept_as_it_was_written(session: Path) -> None:
         # Both arrive together: the first one counts, and the screen below stays.
         await press_until(pilot, lambda: len(app.screen_stack) == 2, "enter", "enter", "escape")
         assert app.desk.view.draft.comment == KEPT
-        app.desk.comment("long " * 300)
+        app.desk.set_comment("long " * 300)
         await press(pilot, "c", "enter")
         assert app.desk.view.draft.comment == "long " * 300, "opened and left as it was"
         await press(pilot, "c")
@@ -316,7 +316,7 @@ async def test_lines_that_are_pasted_while_the_app_is_busy_stay_one_comment(sess
         line = app.screen.query_one(VerbatimInput)
         enter, sign = Key("enter", "\r"), Key("t", "t")
         app.post_message(enter)
-        app.call_later(asyncio.sleep, 5 * TOGETHER_S)
+        app.call_later(asyncio.sleep, 5 * PASTE_GAP_S)
         app.post_message(sign)
         await until(pilot, lambda: line.value == "\nt")
 

@@ -39,7 +39,7 @@ async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]
     async with app.run_test(size=size) as pilot:
         await ready(pilot, "[/red]")
         assert raw(pilot) == []
-        desk.comment(HOSTILE[:MAX_TEXT_CHARS])
+        desk.set_comment(HOSTILE[:MAX_TEXT_CHARS])
         await press(pilot, "t")
         await until(pilot, shows(pilot, "all text"))
         assert raw(pilot) == []

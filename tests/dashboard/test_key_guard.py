@@ -159,7 +159,7 @@ def verdicts(drawn_s: float, keys: Sequence[tuple[str, float]]) -> list[KeyVerdi
     guard.drawn_s = drawn_s
     heard = [key(*stroke) for stroke in keys]
     for event in heard:
-        guard.hear(event)
+        guard.record_key(event)
     return [guard.verdict(event) for event in heard]
 
 
@@ -186,7 +186,7 @@ def test_a_key_counts_by_its_time_after_the_drawing(keys: list[tuple[str, float]
 
 def test_a_drawing_that_another_one_overtook_does_not_count() -> None:
     guard = KeyGuard()
-    first, second = guard.cover(), guard.cover()
+    first, second = guard.expect_redraw(), guard.expect_redraw()
     first()
     assert guard.drawn_s is None
     second()

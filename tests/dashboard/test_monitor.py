@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from harness.dashboard.screens.monitor import KEPT, MonitorApp
+from harness.dashboard.screens.monitor import MAX_ROWS, MonitorApp
 from harness.devices.device_monitor import DeviceMonitor
 from harness.devices.device_sources import DeviceOutputQueue, output_now
 from tests.dashboard.bench import LARGE, SMALL, screen_text, segments, shows, until
@@ -80,7 +80,7 @@ async def test_a_flood_is_survived_and_keys_work_in_it(tmp_path: Path) -> None:
         await until(pilot, shows(pilot, "PAUSED"))  # type: ignore[arg-type]
         assert time.process_time() - began_s < 10
         assert raw(pilot) == []
-        assert monitor.query_one("#rows").count <= KEPT  # type: ignore[attr-defined]
+        assert monitor.query_one("#rows").count <= MAX_ROWS  # type: ignore[attr-defined]
 
 
 async def test_the_monitor_pauses_filters_and_copies(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ async def test_undo_before_the_answer_takes_the_judgment_back_after_it(tmp_path:
         assert isinstance(screen, RatingScreen)
         engine.silent = True
         await press(pilot, "9", "u")
-        await until(pilot, lambda: screen._undo_next and judgments(engine))
+        await until(pilot, lambda: screen._is_undo_due and judgments(engine))
         engine.silent = False
         engine.log(JudgmentGiven(judgments(engine)[0]))
         engine.send(Answered(engine.commands(Judge)[0].id, True))

@@ -17,7 +17,7 @@ def test_rows_from_elsewhere_appear_and_faults_are_reported(tmp_path: Path) -> N
     session = rating_session(tmp_path / "s1", 3)
     room, messages = open_room([session]), list[Message]()
     assert open_room([session]).desk("bob").judge(Category.WRONG)
-    refreshing = RefreshThread(room, messages.append, every_s=0.02)
+    refreshing = RefreshThread(room, messages.append, interval_s=0.02)
     try:
         until(lambda: messages)
         assert [row.category for row in room.rows] == [Category.WRONG]

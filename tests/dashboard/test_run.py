@@ -13,7 +13,7 @@ from harness.dashboard.events import EventLine, LineTone
 from harness.dashboard.screens.panels import HelpPanel
 from harness.dashboard.screens.questions import AskingPanel, SpeakingPanel
 from harness.dashboard.screens.rating import RatingScreen
-from harness.dashboard.widgets.bars import large, named_title, small
+from harness.dashboard.widgets.bars import large_letters, named_title, small_letters
 from harness.dashboard.widgets.run import EventLog
 from harness.model.effect import EffectOutcome
 from harness.model.feed import (
@@ -187,7 +187,7 @@ async def test_what_a_talker_says_is_shown_in_large_letters(tmp_path: Path, size
         speaking = {"trial_id": "kitchen-08", "attempt": 1, "asks": Question.SPEECH, "prompt": PROMPT}
         engine.say(StateWord.ASKING, until_s=until_s, **speaking)
         await until(pilot, shows(pilot, "Bitte noch einmal.   12 s"))
-        letters = large if size == LARGE else small
+        letters = large_letters if size == LARGE else small_letters
         await until(pilot, shows(pilot, letters("WIE SPAT")[1]))
         await until(pilot, shows(pilot, "wie spät ist es"))  # with its umlaut
         engine.say(StateWord.ASKING, **speaking)  # it is heard: the words stay

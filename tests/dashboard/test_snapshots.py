@@ -22,7 +22,7 @@ SCREENS = ("run", "asking", "rating", "paused", "gone")
 
 async def drawn(pilot: Pilot[int], running: str = "kitchen-08") -> None:
     """Waits for what comes after the figures: clips are read in a thread, lists are scrolled when they are laid out."""
-    await until(pilot, lambda: all(wave.drawn for wave in pilot.app.screen.query(ClipShape)))
+    await until(pilot, lambda: all(wave.is_drawn for wave in pilot.app.screen.query(ClipShape)))
     run = pilot.app.screen_stack[1]
     # A screen behind a panel is not laid out again: a list without its scroll bar by then would stay without it.
     await until(
@@ -37,7 +37,7 @@ async def drawn(pilot: Pilot[int], running: str = "kitchen-08") -> None:
     # Where the list stands depends on how high it was when it was scrolled: it is scrolled once more, from its top.
     trials.scroll_home(animate=False, force=True, immediate=True)
     trials.action_follow()
-    await until(pilot, lambda: trials.in_sight)
+    await until(pilot, lambda: trials.is_selection_visible)
     await until(pilot, lambda: all(bar_fits(row_list) for row_list in run.query(RowList)))
     await pilot.pause()
 

@@ -12,15 +12,15 @@ from textual.content import Content
 from harness.dashboard.watch import DeclaredCriteria, View
 from harness.dashboard.widgets.run import TotalsPanel
 from harness.dashboard.widgets.wake import (
-    LABEL,
+    LABEL_WIDTH,
     Point,
     block_rows,
     funnel,
-    limits_of,
-    nice_top,
-    short_span,
+    limits_by_device,
+    round_up_nicely,
+    scale_top,
+    span_text,
     timeline,
-    top_of,
 )
 from harness.dashboard.wording import median_latency, wer
 from harness.model.feed import StateChanged, StateWord
@@ -55,7 +55,7 @@ def points(draw: st.DrawFn) -> list[Point]:
 def test_an_interval_band_stays_within_its_width(
     band: list[Point], width: int, height: int, limit: float | None
 ) -> None:
-    rows = funnel(band, width, height, top_of(band, limit))
+    rows = funnel(band, width, height, scale_top(band, limit))
     assert [len(row.plain) for row in rows] == [width] * height
     if band:
         assert set("".join(row.plain for row in rows)) <= BRAILLE
@@ -74,7 +74,7 @@ def test_a_band_that_narrows_is_drawn_so_and_its_figure_is_a_free_line() -> None
 
 @given(st.floats(1e-9, 1e9))
 def test_the_scale_ends_at_a_round_number_near_the_value(value: float) -> None:
-    top = nice_top(value)
+    top = round_up_nicely(value)
     assert value * (1 - 1e-9) <= top <= value * 2
     assert float(f"{top:.1e}") == pytest.approx(top)
 
@@ -93,7 +93,7 @@ def test_the_scale_ends_at_a_round_number_near_the_value(value: float) -> None:
     st.none() | st.floats(0, 1e5),
 )
 def test_a_timeline_is_one_line_of_its_width(marks: list[TimelineMark], width: int, now_s: float | None) -> None:
-    assert len(timeline(marks, width, now_s).plain) == max(width, LABEL + 1)
+    assert len(timeline(marks, width, now_s).plain) == max(width, LABEL_WIDTH + 1)
 
 
 def test_what_matters_most_is_seen_where_marks_fall_together() -> None:
@@ -103,16 +103,16 @@ def test_what_matters_most_is_seen_where_marks_fall_together() -> None:
         TimelineMark(MarkKind.HIT, 61.0, 64.0),
         TimelineMark(MarkKind.FALSE_REJECT, 66.0, 69.0),
     ]
-    drawn = timeline(marks, LABEL + 60).plain
+    drawn = timeline(marks, LABEL_WIDTH + 60).plain
     assert drawn.startswith("  −2 min ")
     assert [drawn.count(glyph) for glyph in "!✓✗"] == [1, 1, 1]
     assert drawn.index("!") < drawn.index("✓") < drawn.index("✗")
     assert drawn.count("░") > 20
-    assert "✓" not in timeline(marks, LABEL + 60, now_s=50.0).plain, "what is still to come is not drawn"
+    assert "✓" not in timeline(marks, LABEL_WIDTH + 60, now_s=50.0).plain, "what is still to come is not drawn"
 
 
 def test_ranges_are_worded() -> None:
-    assert [short_span(span_s) for span_s in (5, 300, 7200)] == ["5 s", "5 min", "2 h"]
+    assert [span_text(span_s) for span_s in (5, 300, 7200)] == ["5 s", "5 min", "2 h"]
 
 
 def painted(progress: Progress, wake: WakeProgress) -> list[str]:
@@ -213,7 +213,7 @@ def test_without_pings_the_clock_error_is_that_of_the_delays() -> None:
 
 def test_a_device_shows_no_limit_on_queries() -> None:
     declared = DeclaredCriteria(Limits(max_first_sound_p95_ms=900, max_false_reject_share=0.1))
-    limits = limits_of(View(Progress(), WakeProgress((DeviceWake("kitchen"),)), declared=declared))
+    limits = limits_by_device(View(Progress(), WakeProgress((DeviceWake("kitchen"),)), declared=declared))
     assert {device: list(device_limits) for device, device_limits in limits.items()} == {
         "kitchen": ["max_false_reject_share"],
         "": ["max_first_sound_p95_ms"],
@@ -225,5 +225,5 @@ def test_limits_are_decided_once_all_is_played() -> None:
     declared = DeclaredCriteria(Limits(max_false_reject_share=0.1))
     view = View(Progress(), WakeProgress((device,)), declared=declared)
     for word, verdict in ((StateWord.WAITING, LimitVerdict.OPEN), (StateWord.FINISHED, LimitVerdict.FAIL)):
-        limits = limits_of(replace(view, state=StateChanged(word, 0.0)))
+        limits = limits_by_device(replace(view, state=StateChanged(word, 0.0)))
         assert limits["kitchen"]["max_false_reject_share"].verdict is verdict

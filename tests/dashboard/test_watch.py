@@ -42,7 +42,7 @@ def test_old_rows_are_not_counted_at_every_redraw(monkeypatch: pytest.MonkeyPatc
     def take(until: int) -> int:
         for entry in rows.entries[watch.last_seq : until]:
             watch.receive(Logged(entry))
-        watch.drain()
+        watch.handle_messages()
         return watch.view().progress.seq
 
     assert take(4) == 4

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from harness.model.judgment import Category
-from harness.rating.figures.categories import figures_of
-from harness.rating.figures.category_comparison import compare_categories, side_of
+from harness.rating.figures.categories import category_figures
+from harness.rating.figures.category_comparison import compare_categories, trials_of_side
 from harness.statistics.intervals import clustered_interval, design_effect, wilson
 from tests.unit.rating.figures.rated_rows import Fleet, simulated
 
@@ -28,7 +28,10 @@ def test_intervals_of_shares_hold_the_share_of_all_such_queries(fleet: Fleet) ->
     rng = np.random.default_rng(5)
     covered = 0
     for _ in range(RUNS):
-        low, high = figures_of(side_of(simulated(rng, fleet), "a")).share(Category.CORRECT).interval or (1.0, 0.0)
+        low, high = category_figures(trials_of_side(simulated(rng, fleet), "a")).share(Category.CORRECT).interval or (
+            1.0,
+            0.0,
+        )
         covered += low <= fleet.first <= high
     assert covered >= 0.93 * RUNS, covered / RUNS
 
@@ -39,7 +42,7 @@ def test_wilson_on_responses_would_not() -> None:
     fleet = Fleet(40, 4, spread=0.9)
     covered = 0
     for _ in range(RUNS):
-        right = figures_of(side_of(simulated(rng, fleet), "a")).share(Category.CORRECT)
+        right = category_figures(trials_of_side(simulated(rng, fleet), "a")).share(Category.CORRECT)
         low, high = wilson(right.count, right.total) or (1.0, 0.0)
         covered += low <= fleet.first <= high
     assert covered <= 0.8 * RUNS, covered / RUNS

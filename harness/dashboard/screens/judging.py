@@ -19,7 +19,7 @@ from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded_app
 from harness.dashboard.messages import RoomRead, SoundEnded, SoundFailed, SoundRead
 from harness.dashboard.rater_threads import ItemSound, ItemSounds, RefreshThread
-from harness.dashboard.rating_words import AUTO_PLAY, DIGIT_ROW, NEEDS_SHIFT, AzertyDigitCheck, key_name, list_offers
+from harness.dashboard.rating_words import AUTO_PLAY, DIGIT_ROW, NEEDS_SHIFT, AzertyDigitCheck, key_name, offered_keys
 from harness.dashboard.screens.panels import ChoicePanel, LinePrompt, Panel, ReadingPanel
 from harness.dashboard.widgets.bars import key_words
 from harness.dashboard.widgets.judging import Explanation, GuideKeys, JudgedItem, MovingWave, SittingEnd, guide_text
@@ -34,15 +34,16 @@ from harness.dashboard.widgets.sitting_lines import (
 from harness.model.errors import HarnessError, InputError
 from harness.model.judgment import NEWER, Category, Flag, RaterAction, RaterKeys, SubFlag
 from harness.rating.aid import AidState, AidStep, ending_text
-from harness.rating.desk import Desk, SittingPhase, SittingView, found_words
+from harness.rating.desk import Desk
 from harness.rating.guide import FLAG_TEXTS, GUIDE, LABELS, SUB_FLAG_TEXTS
 from harness.rating.items import Item
 from harness.rating.rater_player import RaterPlayer
 from harness.rating.rater_queue import ReopenableItem
 from harness.rating.rating_room import RatingRoom
+from harness.rating.view import SittingPhase, SittingView, found_words
 
-LOW = 20
-"""If a screen has fewer lines, the answers given so far are left out."""
+MIN_HEIGHT_FOR_STEPS = 20
+"""If a screen has fewer lines, the answers given so far in the decision aid are left out."""
 
 
 class AidPanel(Panel):
@@ -67,36 +68,37 @@ class AidPanel(Panel):
             yield Static(id="aid", markup=False)
 
     def on_mount(self) -> None:
-        self._write()
+        self._show_state()
 
     def on_resize(self) -> None:
-        self._write()
+        self._show_state()
 
     def on_key(self, event: events.Key) -> None:
         state = self._state.press(event.character) if event.character else None
         if state is not None:
             event.stop()
             self._state = state
-            self._write()
+            self._show_state()
         elif key_name(event) == self._key:
             event.stop()
             self.dismiss(None)
 
     def action_back(self) -> None:
         self._state = self._state.back()
-        self._write()
+        self._show_state()
 
     def action_save(self) -> None:
         if self._state.ending is not None:
             self.dismiss(self._state)
 
-    def _write(self) -> None:
+    def _show_state(self) -> None:
+        """Shows the answers given so far, then the question or the end, then the keys."""
         text = Text(f"“{plain_text(self._query, 60)}”", style=palette.QUIET)
         # A low screen has room for the current answers only.
-        steps = self._state.steps if self.app.size.height >= LOW else ()
+        steps = self._state.steps if self.app.size.height >= MIN_HEIGHT_FOR_STEPS else ()
         for step in steps:
             text.append("\n")
-            text.append_text(_answer_text(step))
+            text.append_text(_step_line(step))
         text.append("\n\n" if steps else "\n")
         text.append_text(self._end_text() if self._state.ending is not None else self._question())
         text.append("\n\n")
@@ -112,7 +114,7 @@ class AidPanel(Panel):
         state, question = self._state, self._state.question
         if question is None:
             return Text()
-        text = Text(f"{state.number} of at most {state.most}  ", style=palette.QUIET)
+        text = Text(f"{state.number} of at most {state.max_questions}  ", style=palette.QUIET)
         text.append(plain_text(question.text), style=f"bold {palette.YELLOW}")
         for answer in question.answers:
             text.append(f"\n  {answer.key} ", style=f"bold {palette.BLUE}")
@@ -138,7 +140,7 @@ class AidPanel(Panel):
         return text
 
 
-def _answer_text(step: AidStep) -> Text:
+def _step_line(step: AidStep) -> Text:
     return Text.assemble(
         f"{plain_text(step.question.topic)}: ",
         (plain_text(step.answer.text), palette.TEXT),
@@ -147,15 +149,16 @@ def _answer_text(step: AidStep) -> Text:
     )
 
 
-CURSOR_S = 1 / 15
-# Lines, and classes of judging.tcss.
-HEIGHTS = [(0, "-tiny"), (16, "-flat"), (23, "-low"), (28, "-tall"), (36, "-high")]
+CURSOR_INTERVAL_S = 1 / 15
+"""Interval at which the cursor moves in the shape of a sound."""
+# Least number of lines, and the class of judging.tcss from there on.
+HEIGHT_CLASSES = [(0, "-tiny"), (16, "-flat"), (23, "-low"), (28, "-tall"), (36, "-high")]
 MAX_FOUND = 9
 """Number of earlier responses that are offered at once; a digit selects one."""
-ANYWHERE = {RaterAction.UNDO, RaterAction.GUIDE, RaterAction.QUIT, RaterAction.RELEASE_HELD, *NEWER}
-ON_AN_ITEM = frozenset(RaterAction) - ANYWHERE
-HEARING = {RaterAction.PLAY, RaterAction.PLAY_SLOWER, RaterAction.PLAY_QUERY, RaterAction.STOP}
-WRITING = ON_AN_ITEM - HEARING | {RaterAction.UNDO}
+ACTIONS_ANYWHERE = {RaterAction.UNDO, RaterAction.GUIDE, RaterAction.QUIT, RaterAction.RELEASE_HELD, *NEWER}
+ITEM_ACTIONS = frozenset(RaterAction) - ACTIONS_ANYWHERE
+SOUND_ACTIONS = {RaterAction.PLAY, RaterAction.PLAY_SLOWER, RaterAction.PLAY_QUERY, RaterAction.STOP}
+WRITING_ACTIONS = ITEM_ACTIONS - SOUND_ACTIONS | {RaterAction.UNDO}
 """Actions that concern the response on screen, which the rater must have seen."""
 
 
@@ -163,7 +166,7 @@ class JudgingScreen(Screen[None]):
     """Shows the desk's view after every key. The desk saves; nothing is kept here."""
 
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = HEIGHTS
+    VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = HEIGHT_CLASSES
     AUTO_FOCUS: ClassVar[str | None] = ""
     CSS_PATH = Path(__file__).with_name("judging.tcss")
 
@@ -200,12 +203,12 @@ class JudgingScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self._listening = ItemSounds(self._room, self._player, self.post_message)
-        self._cursor = self.set_interval(CURSOR_S, self._move_cursor, pause=True)
+        self._cursor = self.set_interval(CURSOR_INTERVAL_S, self._move_cursor, pause=True)
         self._refreshing = RefreshThread(self._room, self.post_message)
         self.show()
 
     def close(self) -> None:
-        """Before the app ends: threads post nothing more."""
+        """Ends the threads: they post nothing more. Call it before the app ends."""
         self._refreshing.close()
         self._listening.close()
 
@@ -214,9 +217,10 @@ class JudgingScreen(Screen[None]):
     def show(self) -> None:
         """Draws the desk's view. A new item's sound is read, and played with autoplay."""
         view = self._desk.view
-        new = (view.item and view.item.id) != (self._item and self._item.id)
+        item_id = None if view.item is None else view.item.id
+        is_new = item_id != (None if self._item is None else self._item.id)
         self._item = view.item
-        guarded_app(self).in_sight(self, (view.item and view.item.id, view.explained is not None))
+        guarded_app(self).set_shown_item(self, (item_id, view.explained is not None))
         self.set_class(view.phase is SittingPhase.FINISHED, "-finished")
         self.set_class(view.explained is not None, "-explaining")
         title = self._room.round.title or self._room.round.id
@@ -228,9 +232,9 @@ class JudgingScreen(Screen[None]):
         if view.phase is SittingPhase.FINISHED:
             self.query_one(SittingEnd).show((view, self._list_waiting() if view.count.held else ()))
         self._show_message(view)
-        if new:
+        if is_new:
             self._begin_item(view.item)
-        self._offer(view)
+        self._show_keys(view)
 
     def _set_notice(self, message: str, colour: str = palette.YELLOW) -> None:
         self._message, self._colour = message, colour
@@ -241,6 +245,7 @@ class JudgingScreen(Screen[None]):
         self.query_one(MessageLine).show(message, colour, break_due=view.break_due)
 
     def _begin_item(self, item: Item | None) -> None:
+        """Stops the sound of the previous item. Plays the response of this one, or only reads it to draw its shape."""
         self._stop_sound()
         if item is None:
             return
@@ -250,9 +255,9 @@ class JudgingScreen(Screen[None]):
         else:
             self._listening.read(item)
 
-    def _offer(self, view: SittingView) -> None:
+    def _show_keys(self, view: SittingView) -> None:
         playing = self._listening.playing is not None
-        keys = list_offers(view, self._rater_keys, sounds=self._listening.has_player, playing=playing)
+        keys = offered_keys(view, self._rater_keys, sounds=self._listening.has_player, playing=playing)
         self.query_one(OfferedKeys).show(keys)
 
     def _list_waiting(self) -> tuple[str, ...]:
@@ -271,11 +276,11 @@ class JudgingScreen(Screen[None]):
                 self._set_notice(NEEDS_SHIFT)
                 self.show()
             return
-        act, writes = meaning
+        act, writes_row = meaning
         event.stop()
         event.prevent_default()
         self._message = ""
-        if not writes or guarded_app(self).counts(event, self.on_key, self._set_notice):
+        if not writes_row or guarded_app(self).accepts_key(event, self.on_key, self._set_notice):
             act()
         self.show()
 
@@ -288,17 +293,18 @@ class JudgingScreen(Screen[None]):
         if category is not None:
             return lambda: self._judge(key, category), True
         if action is not None:
-            return lambda: self._act(action), action in WRITING
+            return lambda: self._carry_out(action), action in WRITING_ACTIONS
         return (self._toggle_auto_play, False) if key == AUTO_PLAY else None
 
     def _judge(self, key: str, category: Category) -> None:
-        if question := self._azerty_check.question(key, category):
+        question = self._azerty_check.question(key, category)
+        if question:
             self._set_notice(question)
         else:
-            self._write(lambda: self._desk.judge(category))
+            self._save(lambda: self._desk.judge(category))
 
-    def _act(self, action: RaterAction) -> None:
-        if action in ON_AN_ITEM and self._item is None:
+    def _carry_out(self, action: RaterAction) -> None:
+        if action in ITEM_ACTIONS and self._item is None:
             return
         desk, level = self._desk, self._desk.view.draft.confidence or 0
         methods: dict[RaterAction, Callable[[], object]] = {
@@ -306,18 +312,18 @@ class JudgingScreen(Screen[None]):
             RaterAction.PLAY_SLOWER: lambda: self._play(ItemSound.SLOWER),
             RaterAction.PLAY_QUERY: lambda: self._play(ItemSound.QUERY),
             RaterAction.STOP: self._stop_sound,
-            RaterAction.TRANSCRIPT: self._transcript,
-            RaterAction.UNDO: lambda: self._write(desk.undo),
-            RaterAction.EARLIER: lambda: self._write(desk.earlier),
-            RaterAction.LATER: lambda: self._write(desk.later),
-            RaterAction.FIND: self._find,
-            RaterAction.SKIP: lambda: self._write(desk.skip),
-            RaterAction.HOLD: lambda: self._write(desk.hold),
-            RaterAction.FLAG: self._flag,
-            RaterAction.COMMENT: self._comment,
-            RaterAction.CONFIDENCE: lambda: desk.confidence(min(3, level + 1)),
-            RaterAction.SUB_FLAG: self._sub_flag,
-            RaterAction.AID: self._aid,
+            RaterAction.TRANSCRIPT: self._show_transcript,
+            RaterAction.UNDO: lambda: self._save(desk.undo),
+            RaterAction.EARLIER: lambda: self._save(desk.earlier),
+            RaterAction.LATER: lambda: self._save(desk.later),
+            RaterAction.FIND: self._find_earlier,
+            RaterAction.SKIP: lambda: self._save(desk.skip),
+            RaterAction.HOLD: lambda: self._save(desk.hold),
+            RaterAction.FLAG: self._choose_flag,
+            RaterAction.COMMENT: self._ask_comment,
+            RaterAction.CONFIDENCE: lambda: desk.set_confidence(min(3, level + 1)),
+            RaterAction.SUB_FLAG: self._choose_sub_flag,
+            RaterAction.AID: self._open_aid,
             RaterAction.GUIDE: lambda: self.app.push_screen(ReadingPanel(guide_text(self._rater_keys))),
             RaterAction.RELEASE_HELD: desk.release_held,
             RaterAction.QUIT: lambda: self.app.exit(self.status),
@@ -329,11 +335,14 @@ class JudgingScreen(Screen[None]):
         """The exit status: 3 if the last judgment is not saved."""
         return 3 if self.has_class("-troubled") else 0
 
-    def _write(self, give: Callable[[], bool]) -> None:
-        """Shows a failure; the item stays with its draft. Stops the sound first: the row says how much was heard."""
+    def _save(self, save: Callable[[], bool]) -> None:
+        """Calls a method of the desk that saves a row. Shows a failure; the item then stays with its draft.
+
+        Stops the sound first, since the row says how much was heard.
+        """
         self._stop_sound()
         try:
-            is_done = give()
+            is_done = save()
         except HarnessError as error:
             self.app.bell()
             self.query_one(Trouble).show((error.what, error.remedy))
@@ -356,56 +365,60 @@ class JudgingScreen(Screen[None]):
 
     # Panels
 
-    def _ask(self, panel: Panel, take: Callable[[Any], object]) -> None:
-        """Applies a panel's answer only to the item that it was opened on."""
+    def _ask(self, panel: Panel, apply: Callable[[Any], object]) -> None:
+        """Opens a panel, and applies its answer if the item on which it was opened is still on screen."""
         panel_item = self._desk.view.item
 
-        def answered(answer: object) -> None:
+        def on_answer(answer: object) -> None:
             self._message = ""
-            now = self._desk.view.item
             if answer is not None:
-                if panel_item is not None and now is not None and panel_item.id == now.id:
-                    try:
-                        take(answer)
-                    except InputError as error:
-                        self._set_notice(str(error))
-                else:
-                    self._set_notice("that response is no longer on screen; nothing was done")
+                apply_to_item(answer)
             self.show()
 
-        self.app.push_screen(panel, answered)
+        def apply_to_item(answer: object) -> None:
+            item = self._desk.view.item
+            if panel_item is None or item is None or panel_item.id != item.id:
+                self._set_notice("that response is no longer on screen; nothing was done")
+                return
+            try:
+                apply(answer)
+            except InputError as error:
+                self._set_notice(str(error))
 
-    def _flag(self) -> None:
+        self.app.push_screen(panel, on_answer)
+
+    def _choose_flag(self) -> None:
         flags = tuple(Flag)
         self._ask(
             ChoicePanel("Put this response aside. Why?", tuple(FLAG_TEXTS[flag] for flag in flags)),
-            lambda index: self._write(lambda: self._desk.flag(flags[index])),
+            lambda index: self._save(lambda: self._desk.flag(flags[index])),
         )
 
-    def _sub_flag(self) -> None:
+    def _choose_sub_flag(self) -> None:
         flags, chosen = tuple(SubFlag), self._desk.view.draft.sub_flags
         words = tuple(f"{'✓' if sub_flag in chosen else ' '} {SUB_FLAG_TEXTS[sub_flag]}" for sub_flag in flags)
         self._ask(
             ChoicePanel("Which sub-flag do you want to set? Choose it again to clear it.", words),
-            lambda i: self._desk.toggle(flags[i]),
+            lambda index: self._desk.toggle_sub_flag(flags[index]),
         )
 
-    def _comment(self) -> None:
+    def _ask_comment(self) -> None:
         prompt = LinePrompt("Comment, saved with the next judgment", required=False, line=self._desk.view.draft.comment)
-        self._ask(prompt, self._desk.comment)
+        self._ask(prompt, self._desk.set_comment)
 
-    def _aid(self) -> None:
-        if self._item is not None and (aid := self._desk.begin_aid()) is not None:
+    def _open_aid(self) -> None:
+        aid = self._desk.begin_aid()
+        if self._item is not None and aid is not None:
             panel = AidPanel(aid, self._item.query, self._rater_keys.actions[RaterAction.AID])
-            self._ask(panel, lambda state: self._write(lambda: self._desk.conclude(state)))
+            self._ask(panel, lambda state: self._save(lambda: self._desk.conclude(state)))
 
-    def _find(self) -> None:
+    def _find_earlier(self) -> None:
         """Asks for words, then which of the responses with them to open again."""
 
-        def worded(words: str | None) -> None:
-            responses = self._desk.reopenable_items(words or "")
+        def on_words(words: str | None) -> None:
             if words is None:
                 return
+            responses = self._desk.reopenable_items(words)
             if not responses:
                 self._set_notice("none of your responses has these words")
                 self.show()
@@ -413,28 +426,29 @@ class JudgingScreen(Screen[None]):
             choices = responses[:MAX_FOUND]
             more = f" ({len(responses) - len(choices)} more: give more words)" if len(responses) > len(choices) else ""
             lines = tuple(found_words(response) for response in choices)
-            self.app.push_screen(ChoicePanel(f"Which one do you want to open again?{more}", lines), chosen(choices))
+            panel = ChoicePanel(f"Which one do you want to open again?{more}", lines)
+            self.app.push_screen(panel, lambda index: on_choice(choices, index))
 
-        def chosen(choices: Sequence[ReopenableItem]) -> Callable[[int | None], None]:
-            def take(index: int | None) -> None:
-                if index is not None:
-                    self._write(lambda: self._desk.open(choices[index].item.id))
-                    self.show()
-
-            return take
+        def on_choice(choices: Sequence[ReopenableItem], index: int | None) -> None:
+            if index is not None:
+                self._save(lambda: self._desk.open(choices[index].item.id))
+                self.show()
 
         prompt = LinePrompt("Words from the query, its category or your comment (empty: the latest)", required=False)
-        self.app.push_screen(prompt, worded)
+        self.app.push_screen(prompt, on_words)
 
-    def _transcript(self) -> None:
-        """Shows everything about the item in full."""
+    def _show_transcript(self) -> None:
+        """Shows the transcript; at the second press, everything about the item in full."""
         view = self._desk.view
         if not view.draft.transcript_shown:
             self._desk.show_transcript()
             return
-        rows = self.query_one(JudgedItem).rows(view)
-        parts = (part for label, words in rows for part in ((f"{label or 'details'}\n", palette.QUIET), words, "\n\n"))
-        self.app.push_screen(ReadingPanel(Text.assemble(*parts)))
+        text = Text()
+        for label, words in self.query_one(JudgedItem).rows(view):
+            text.append(f"{label or 'details'}\n", style=palette.QUIET)
+            text.append_text(words)
+            text.append("\n\n")
+        self.app.push_screen(ReadingPanel(text))
 
     # Sound
 
@@ -452,46 +466,45 @@ class JudgingScreen(Screen[None]):
         self._add_play(self._listening.stop())
 
     def _add_play(self, heard_ms: int | None) -> None:
+        """Passes a play to the desk (None: not of the response). Stops the cursor if nothing plays."""
         if heard_ms:
-            self._desk.heard(heard_ms, began=True)
+            self._desk.record_play(heard_ms, began=True)
         if self._listening.playing is None:
             self._cursor.pause()
-            self.query_one(MovingWave).move("", None)
+            self.query_one(MovingWave).move_cursor("", None)
 
     def _move_cursor(self) -> None:
         playing = self._listening.playing
         if playing is not None:
-            self.query_one(MovingWave).move(playing.value, self._listening.at_s)
+            self.query_one(MovingWave).move_cursor(playing.value, self._listening.position_s)
 
     def _toggle_auto_play(self) -> None:
         if not self._listening.has_player:
             self._set_notice("there is no sound here")
             return
         self._auto_play = not self._auto_play
-        self._set_notice(
-            f"each response plays {'automatically' if self._auto_play else 'only when you press its key'}",
-            palette.GREEN,
-        )
+        manner = "automatically" if self._auto_play else "only when you press its key"
+        self._set_notice(f"each response plays {manner}", palette.GREEN)
 
     def on_sound_read(self, message: SoundRead) -> None:
         message.stop()
         if self._item is not None and message.item_id == self._item.id:
-            self.query_one(MovingWave).shape(message.peaks, message.length_s)
+            self.query_one(MovingWave).set_shape(message.peaks, message.length_s)
 
     def on_sound_ended(self, message: SoundEnded) -> None:
         message.stop()
-        self._add_play(self._listening.ended(message))
+        self._add_play(self._listening.end_play(message))
         if message.fault:
             self._set_notice(f"the sound failed: {message.fault}; play again to retry")
         self._redraw()
 
     def on_sound_failed(self, message: SoundFailed) -> None:
         message.stop()
-        self._add_play(self._listening.ended(SoundEnded(message.number, "")))
+        self._add_play(self._listening.end_play(SoundEnded(message.number, "")))
         if self._item is not None and message.item_id == self._item.id:
             problem = f"{message.what}. {message.remedy}".rstrip(". ")
             wave = self.query_one(MovingWave)
-            if not wave.drawn:
+            if not wave.has_shape:
                 wave.clear("no sound to draw")
             self._set_notice(f"no sound: {problem}")
             self._redraw()
@@ -499,4 +512,4 @@ class JudgingScreen(Screen[None]):
     def _redraw(self) -> None:
         view = self._desk.view
         self._show_message(view)
-        self._offer(view)
+        self._show_keys(view)

@@ -21,10 +21,10 @@ from harness.dashboard.wording import screen_text
 from harness.devices.device_monitor import DeviceMonitor, MonitorRow
 from harness.devices.device_sources import DeviceSource, Picture, ShowsPicture, take_outputs
 
-KEPT = 5000
+MAX_ROWS = 5000
 REDRAW_S = 0.1
-BYTES_A_REDRAW = 64 * 1024  # Chosen: 640 kB a second, more than a serial port delivers.
-CLOCK = 13  # Columns of hh:mm:ss.mmm and a blank.
+MAX_BYTES_PER_REDRAW = 64 * 1024  # 640 kB a second, more than a serial port delivers.
+CLOCK_WIDTH = 13  # columns of hh:mm:ss.mmm and a blank
 PICTURE_COLUMNS, PICTURE_ROWS = 36, 10
 
 HELP = screen_text("monitor.txt")
@@ -38,9 +38,9 @@ class MonitorRows(RowList):
     def __init__(self, *, unmapped: bool) -> None:
         super().__init__(id="rows")
         self.only_unmapped = unmapped
-        self.following = True
-        self._all_rows: deque[MonitorRow] = deque(maxlen=KEPT)
-        self._waiting: deque[MonitorRow] = deque(maxlen=KEPT)
+        self.is_following = True
+        self._all_rows: deque[MonitorRow] = deque(maxlen=MAX_ROWS)
+        self._waiting: deque[MonitorRow] = deque(maxlen=MAX_ROWS)
         self._shown_rows: list[MonitorRow] = []
         self._chosen_index = -1
 
@@ -52,46 +52,47 @@ class MonitorRows(RowList):
     def chosen(self) -> MonitorRow | None:
         if not self._shown_rows:
             return None
-        return self._shown_rows[-1 if self.following else min(self._chosen_index, len(self._shown_rows) - 1)]
+        return self._shown_rows[-1 if self.is_following else min(self._chosen_index, len(self._shown_rows) - 1)]
 
     @property
-    def waiting(self) -> int:
+    def waiting_count(self) -> int:
+        """Number of rows that wait until the list follows again."""
         return len(self._waiting)
 
     def extend(self, rows: list[MonitorRow]) -> None:
         """Adds rows; while paused they wait."""
         if not rows:
             return
-        if not self.following:
+        if not self.is_following:
             self._waiting.extend(rows)
             return
         self._all_rows.extend(rows)
-        self._filter()
+        self._apply_filter()
 
     def replace(self, rows: list[MonitorRow]) -> None:
         """Shows these rows only. A chosen line stays in place."""
         self._all_rows.clear()
         self._waiting.clear()
         self._all_rows.extend(rows)
-        self._filter()
+        self._apply_filter()
 
-    def filter_unmapped(self, only: bool) -> None:
+    def set_only_unmapped(self, only: bool) -> None:
         self.only_unmapped = only
-        self._filter()
+        self._apply_filter()
 
     def pause(self) -> None:
-        self.following = False
+        self.is_following = False
         self._chosen_index = max(0, len(self._shown_rows) - 1)
         self.refresh()
 
     def action_follow(self) -> None:
-        self.following = True
+        self.is_following = True
         self._all_rows.extend(self._waiting)
         self._waiting.clear()
-        self._filter()
+        self._apply_filter()
 
     def action_move(self, step: int) -> None:
-        if self.following:
+        if self.is_following:
             self.pause()
         self._chosen_index = min(max(0, self._chosen_index + step), max(0, len(self._shown_rows) - 1))
         self.scroll_to(y=max(0, self._chosen_index - self.size.height // 2), animate=False)
@@ -100,31 +101,34 @@ class MonitorRows(RowList):
     def on_resize(self) -> None:
         self._choose_last()
 
-    def _filter(self) -> None:
+    def _apply_filter(self) -> None:
         self._shown_rows = [row for row in self._all_rows if not (self.only_unmapped and row.mapped)]
         self.fit()
         self._choose_last()
 
     def _choose_last(self) -> None:
-        if self.following:
+        if self.is_following:
             self.call_after_refresh(self.scroll_end, animate=False)
 
     def line(self, index: int, width: int) -> Text:
         row = self._shown_rows[index]
         clock = time.strftime("%H:%M:%S", time.localtime(row.wall_s)) + f".{int(row.wall_s * 1000) % 1000:03d}"
-        room = max(8, width - CLOCK - 3)
-        line_width = room * 11 // 20
-        style = f"on {palette.SELECTED}" if not self.following and index == self._chosen_index else ""
+        columns_width = max(8, width - CLOCK_WIDTH - 3)
+        line_width = columns_width * 11 // 20
+        style = f"on {palette.SELECTED}" if not self.is_following and index == self._chosen_index else ""
         text = Text(f"{clock} ", style=style)
         text.stylize(palette.QUIET)
         # Foreign text may hold wide characters: cut it to its column here.
         text.append(_fit_width(row.said, line_width), palette.TEXT)
-        sign, outcome, colour = " > ", row.made, palette.GREEN
-        if not row.mapped:
-            sign, outcome = " - ", row.why or "not mapped"
+        if row.mapped:
+            separator, outcome, colour = " > ", row.made, palette.GREEN
+        else:
+            separator, outcome = " - ", row.why or "not mapped"
             colour = palette.YELLOW if row.why else palette.QUIET
-        text.append(sign, palette.RULE)
-        return text.append(_fit_width(f"({row.times}) {outcome}" if row.times else outcome, room - line_width), colour)
+        if row.times:
+            outcome = f"({row.times}) {outcome}"
+        text.append(separator, palette.RULE)
+        return text.append(_fit_width(outcome, columns_width - line_width), colour)
 
 
 class MonitorApp(App[None]):
@@ -171,10 +175,11 @@ class MonitorApp(App[None]):
         self.set_interval(REDRAW_S, self.redraw)
 
     def redraw(self) -> None:
+        """Reads new lines, and applies the profile anew if its file has changed."""
         if not self.is_running or not self._rows.is_mounted:
             return
         rows: list[MonitorRow] = []
-        for output in take_outputs(self._source, BYTES_A_REDRAW):
+        for output in take_outputs(self._source, MAX_BYTES_PER_REDRAW):
             rows += self._monitor.feed(output)
         self._rows.extend(rows)
         if self._monitor.reload_if_changed(time.monotonic()) and not self._monitor.problem:
@@ -187,32 +192,34 @@ class MonitorApp(App[None]):
         # The most important comes first: a narrow screen cuts the end.
         parts = (
             (True, f"lines {monitor.lines}, not mapped {monitor.unmapped}"),
-            (not self._rows.following, f"PAUSED, {self._rows.waiting} wait"),
+            (not self._rows.is_following, f"PAUSED, {self._rows.waiting_count} wait"),
             (self._rows.only_unmapped, "unmapped only"),
             (source.queue.lost_bytes, f"{source.queue.lost_bytes} bytes arrived too fast"),
             (source.ended, "ended"),
             (True, f"{monitor.profile.id} · {source.name}"),
         )
         if isinstance(source, ShowsPicture):
-            shown = self.query_one("#picture", TextBlock)
-            shown.write(picture_text(source.picture(PICTURE_COLUMNS, 2 * PICTURE_ROWS), monitor.latest))
-            shown.display = True
-        head, problem, notice = (self.query_one(f"#{name}", TextBlock) for name in ("head", "problem", "told"))
-        head.write(Text(plain_text("  ".join(words for shown, words in parts if shown)), style=palette.TEXT))
-        wrong = "\n".join(text for text in (monitor.problem, monitor.noise, plain_text(source.trouble)) if text)
-        problem.write(Text(wrong, style=palette.RED))
-        problem.display = bool(wrong)
+            picture = self.query_one("#picture", TextBlock)
+            picture.write(picture_text(source.picture(PICTURE_COLUMNS, 2 * PICTURE_ROWS), monitor.latest))
+            picture.display = True
+        head = self.query_one("#head", TextBlock)
+        head.write(Text(plain_text("  ".join(words for applies, words in parts if applies)), style=palette.TEXT))
+        problem = self.query_one("#problem", TextBlock)
+        problem_text = "\n".join(filter(None, (monitor.problem, monitor.noise, plain_text(source.trouble))))
+        problem.write(Text(problem_text, style=palette.RED))
+        problem.display = bool(problem_text)
+        notice = self.query_one("#told", TextBlock)
         notice.write(Text(plain_text(self._notice_text), style=palette.CYAN))
 
     def action_pause(self) -> None:
-        if self._rows.following:
+        if self._rows.is_following:
             self._rows.pause()
         else:
             self._rows.action_follow()
         self._show()
 
     def action_unmapped(self) -> None:
-        self._rows.filter_unmapped(not self._rows.only_unmapped)
+        self._rows.set_only_unmapped(not self._rows.only_unmapped)
         self._show()
 
     def action_sample(self) -> None:
@@ -245,14 +252,18 @@ def picture_text(picture: Picture, latest: str) -> Text:
     for row in range(0, len(picture[0]), 2):
         for image in picture:
             for upper, lower in zip(image[row], image[row + 1], strict=True):
-                colours = (f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in (upper, lower))
-                text.append("▀", " on ".join(colours))
+                text.append("▀", f"{_hex_colour(upper)} on {_hex_colour(lower)}")
             text.append("  ")
         text.append("\n")
     return text.append(latest, palette.CYAN)
 
 
+def _hex_colour(pixel: tuple[int, int, int]) -> str:
+    red, green, blue = pixel
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
 def _fit_width(text: str, width: int) -> str:
-    """Cut or filled with spaces to this many cells."""
+    """A text cut or filled with spaces to this many cells. A text that is cut ends in an ellipsis."""
     cut = set_cell_size(text, width)
     return cut if cut.rstrip() == text.rstrip() else set_cell_size(text, max(0, width - 1)) + "…"

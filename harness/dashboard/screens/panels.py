@@ -43,10 +43,14 @@ class Sheet(Screen[None]):
     help_text: str = ""
 
     def show(self, view: View) -> None:
+        """Draws a new view."""
         raise NotImplementedError
 
     def replay(self, view: View | None, clip: Clip | None, operator: str, then: AnswerCallback | None = None) -> None:
-        """Plays a stored clip on the bench's monitor, where there is one."""
+        """Asks the engine to play a stored clip on the bench's monitor. Shows a notice if that is not possible.
+
+        clip: None if the clip is not stored. then: gets the engine's answer.
+        """
         if view is not None and view.welcome is not None and not view.welcome.has_monitor:
             self.post_message(NoticeWanted("this bench has no monitor to replay on (`monitor:` in the bench)"))
         elif view is not None and clip is None:
@@ -149,7 +153,9 @@ class HelpPanel(Panel):
 class LinePrompt(Panel):
     """Asks for a text. Returns it as it was written (`checked_text`), or None after escape or without a change.
 
-    required: an empty text is refused. line: the initial text. Pasted lines stay lines; `⏎` shows where they end."""
+    required: whether an empty text is refused. line: the initial text. Pasted lines stay lines; `⏎` shows where they
+    end.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave")]
     DEFAULT_CSS = "LinePrompt Input { margin-top: 1; }"
@@ -174,8 +180,10 @@ class LinePrompt(Panel):
 
     def _set_notice(self, message: str) -> None:
         """Shows why the text was not taken, or what the keys do."""
-        ends = self.query_one(VerbatimInput).value.count("\n")
-        keys = (f"{counted(ends + 1, 'line')}   " if ends else "") + "enter send   escape leave"
+        line_ends = self.query_one(VerbatimInput).value.count("\n")
+        keys = "enter send   escape leave"
+        if line_ends:
+            keys = f"{counted(line_ends + 1, 'line')}   {keys}"
         self.query_one("#said", Static).update(
             Text(message or keys, style=palette.YELLOW if message else palette.QUIET)
         )
@@ -240,14 +248,15 @@ class ChoicePanel(Panel):
             yield Static(Text("escape leave", style=palette.QUIET), markup=False)
 
     def on_key(self, event: events.Key) -> None:
-        sign = event.character or ""
-        number = int(DIGIT_ROW.get(sign, sign)) if sign in DIGIT_ROW or sign.isdecimal() else 0
+        character = event.character or ""
+        digit = DIGIT_ROW.get(character, character)  # a digit key of an AZERTY keyboard, without Shift
+        number = int(digit) if digit.isdecimal() else 0
         if 1 <= number <= len(self._choices):
             event.stop()
             self.dismiss(number - 1)
 
 
-def pause_or_go_on(view: View | None, operator: str) -> CommandWanted:
+def pause_or_resume(view: View | None, operator: str) -> CommandWanted:
     """The command of the key p: pause, or continue."""
     state = view.state if view else None
     paused = view is not None and view.progress.paused is not None

@@ -19,7 +19,7 @@ from harness.dashboard.messages import CommandWanted, new_id
 from harness.dashboard.screens.panels import Panel
 from harness.dashboard.watch import View
 from harness.dashboard.widgets.bars import LargeText, TextBlock, key_words
-from harness.dashboard.widgets.response import transcription
+from harness.dashboard.widgets.response import transcript_text
 from harness.dashboard.widgets.verbatim_input import VerbatimInput
 from harness.dashboard.wording import query_text, screen_text
 from harness.model.effect import EffectOutcome
@@ -38,14 +38,26 @@ QuestionKey = tuple[str, int, Question]
 
 
 @frozen
+class _Answer:
+    """An answer to a question. value: for the engine. wants_detail: whether the operator then adds what they saw."""
+
+    text: str
+    value: str
+    wants_detail: bool = False
+
+
+@frozen
 class _QuestionText:
     """The texts of a kind of question.
 
-    answers: key → (text, value for the engine, whether the operator then describes what they saw).
+    - title: the question.
+    - answers: the answers by their keys.
+    - hint: what to write as a detail.
+    - help: the help of the panel.
     """
 
     title: str
-    answers: dict[str, tuple[str, str, bool]]
+    answers: dict[str, _Answer]
     hint: str
     help: str
 
@@ -54,9 +66,9 @@ QUESTIONS = {
     Question.RECOGNITION: _QuestionText(
         "Did the device understand?",
         {
-            "y": ("recognised", "yes", False),
-            "n": ("not recognised", "no", True),
-            "u": ("cannot tell", "unknown", False),
+            "y": _Answer("recognised", "yes"),
+            "n": _Answer("not recognised", "no", wants_detail=True),
+            "u": _Answer("cannot tell", "unknown"),
         },
         "what it seems to have understood; press enter to send",
         HELP,
@@ -64,10 +76,10 @@ QUESTIONS = {
     Question.EFFECT: _QuestionText(
         "Did it do what was asked?",
         {
-            "r": ("right", EffectOutcome.RIGHT, False),
-            "p": ("partly", EffectOutcome.PARTIAL, True),
-            "w": ("wrong", EffectOutcome.WRONG, True),
-            "c": ("cannot tell", EffectOutcome.UNKNOWN, False),
+            "r": _Answer("right", EffectOutcome.RIGHT),
+            "p": _Answer("partly", EffectOutcome.PARTIAL, wants_detail=True),
+            "w": _Answer("wrong", EffectOutcome.WRONG, wants_detail=True),
+            "c": _Answer("cannot tell", EffectOutcome.UNKNOWN),
         },
         "what it did instead; press enter to send",
         EFFECT_HELP,
@@ -140,13 +152,14 @@ class AskingPanel(QuestionPanel):
 
     def __init__(self, question: QuestionKey, operator: str) -> None:
         super().__init__(question, operator)
-        self._wording = QUESTIONS[question[2]]
+        _, _, subject = question
+        self._wording = QUESTIONS[subject]
         self.help_text = self._wording.help
-        self._outcome = ""
+        self._answer_value = ""
         self._is_sent = False
 
     def compose(self) -> ComposeResult:
-        keys = [(key, label) for key, (label, _, _) in self._wording.answers.items()]
+        keys = [(key, answer.text) for key, answer in self._wording.answers.items()]
         with Vertical():
             yield Static(Text(self._wording.title, style=f"bold {palette.YELLOW}"), markup=False)
             yield TextBlock(id="about")
@@ -163,7 +176,7 @@ class AskingPanel(QuestionPanel):
             response = trial.latest_response
             if response is not None and response.attempt == attempt:
                 about.append("it said  ", style=palette.QUIET)
-                about.append(transcription(response, 120), style=palette.TEXT)
+                about.append(transcript_text(response, 120), style=palette.TEXT)
                 about.append("  (our transcription)\n", style=palette.QUIET)
         if view.remaining_s is not None:
             about.append(f"\n{fixed(view.remaining_s, 0)} s left to answer\n", style=palette.QUIET)
@@ -185,18 +198,18 @@ class AskingPanel(QuestionPanel):
         )
 
     def on_key(self, event: events.Key) -> None:
-        """Ignores a key that was meant for the previous screen."""
+        """Handles the keys of answers, and escape. Ignores a key that was meant for the previous screen."""
         answer = self._wording.answers.get(event.key)
         if answer is None and event.key != "escape":
             return
-        counts = guarded_app(self).counts(event, lambda _: None, lambda message: self._set_notice(message))
-        if counts and answer is None:
-            return  # its binding acts
+        is_accepted = guarded_app(self).accepts_key(event, lambda _: None, lambda message: self._set_notice(message))
+        if is_accepted and answer is None:
+            return  # the binding of escape acts
         event.stop()
         event.prevent_default()
-        if counts and answer is not None:
-            _, self._outcome, wants_more = answer
-            if wants_more:
+        if is_accepted and answer is not None:
+            self._answer_value = answer.value
+            if answer.wants_detail:
                 self.add_class("-heard")
                 self.query_one(VerbatimInput).focus()
             else:
@@ -219,14 +232,17 @@ class AskingPanel(QuestionPanel):
             super().action_leave()
 
     def _send(self, detail: str) -> None:
+        """Sends the chosen answer, once."""
         if self._is_sent:
             return
         trial_id, attempt, question = self.question
         command: AnswerEffect | AnswerOperator
         if question is Question.EFFECT:
-            command = AnswerEffect(new_id(), self._operator, trial_id, attempt, EffectOutcome(self._outcome), detail)
+            command = AnswerEffect(
+                new_id(), self._operator, trial_id, attempt, EffectOutcome(self._answer_value), detail
+            )
         else:
-            recognised = {"yes": True, "no": False}.get(self._outcome)
+            recognised = {"yes": True, "no": False}.get(self._answer_value)
             command = AnswerOperator(new_id(), self._operator, trial_id, attempt, recognised, detail)
         self._is_sent = True
         self._set_notice("…")

@@ -22,7 +22,7 @@ from harness.dashboard.rating_words import DIGIT_ROW, NEEDS_SHIFT, AzertyDigitCh
 from harness.dashboard.screens.panels import ChoicePanel, LinePrompt, Sheet
 from harness.dashboard.watch import View
 from harness.dashboard.widgets.bars import GoneBanner, KeyBar, NoticeLine, Painted, Showing, StateStrip, TextLine
-from harness.dashboard.widgets.response import ClipShape, transcription
+from harness.dashboard.widgets.response import ClipShape, transcript_text
 from harness.dashboard.wording import query_text
 from harness.model.feed import Answered, Judge
 from harness.model.judgment import CATEGORY_LETTERS, Category, Judgment, JudgmentStatus
@@ -35,14 +35,14 @@ from harness.statistics.text import measured
 
 
 def own_judgment(item: FirstResponse, rater: str) -> Judgment | None:
-    return next(
-        (judgment for judgment in reversed(item.judgments) if name_key(judgment.rater) == name_key(rater)), None
-    )
+    """The rater's latest judgment of a response; None without one."""
+    own = [judgment for judgment in item.judgments if name_key(judgment.rater) == name_key(rater)]
+    return own[-1] if own else None
 
 
-def queue(progress: Progress, rater: str) -> tuple[FirstResponse, ...]:
+def responses_to_judge(progress: Progress, rater: str) -> tuple[FirstResponse, ...]:
     """Responses that this rater has not judged, in the order of playing; skipped ones last."""
-    fresh: list[FirstResponse] = []
+    unjudged: list[FirstResponse] = []
     postponed: list[FirstResponse] = []
     for trial in progress.trials:
         item = trial.response
@@ -50,13 +50,13 @@ def queue(progress: Progress, rater: str) -> tuple[FirstResponse, ...]:
             continue
         judgment = own_judgment(item, rater)
         if judgment is None:
-            fresh.append(item)
+            unjudged.append(item)
         elif judgment.status in (JudgmentStatus.SKIPPED, JudgmentStatus.HELD):
             postponed.append(item)
-    return (*fresh, *postponed)
+    return (*unjudged, *postponed)
 
 
-def in_log(progress: Progress, judgment: Judgment) -> bool:
+def is_in_log(progress: Progress, judgment: Judgment) -> bool:
     """Whether the rows so far show the effect of a judgment."""
     trial = progress.trial(judgment.trial_id)
     if trial is None:
@@ -89,25 +89,25 @@ class CategoryKeys(Painted):
 
 
 class ItemText(Showing[tuple[FirstResponse | None, int, str]]):
-    """The query, the count and the comment, cut to four lines. The sound is what raters judge."""
+    """The query, the times and the comment, cut to four lines. The sound is what raters judge.
+
+    Its value: the response (None without one), the number of all responses, and the comment.
+    """
 
     DEFAULT_CSS = "ItemText { height: 4; padding: 0 1; }"
 
     def paint(self, width: int, height: int) -> Text:
         item, responses, comment = self.shown or (None, 0, "")
         if item is None:
-            message = (
-                "Every response is judged. New ones appear here automatically."
-                if responses
-                else ("No response to judge yet. They appear here automatically.")
-            )
-            return Text(message, style=palette.GREEN if responses else palette.QUIET)
+            if responses:
+                return Text("Every response is judged. New ones appear here automatically.", style=palette.GREEN)
+            return Text("No response to judge yet. They appear here automatically.", style=palette.QUIET)
         times = f"attempt {item.attempt} · after {measured(item.latency)} · {seconds(item.clip.duration_s)} long"
         return Text.assemble(
             "asked  ",
             (f"“{query_text(item.trial)}”\n", f"bold {palette.TEXT}"),
             ("said   ", palette.QUIET),
-            (transcription(item), palette.TEXT),
+            (transcript_text(item), palette.TEXT),
             ("  (our transcription)\n", palette.QUIET),
             ("       ", palette.QUIET),
             (times, palette.QUIET),
@@ -165,15 +165,19 @@ class RatingScreen(Sheet):
         self._rater = rater
         self._view: View | None = None
         self._item: FirstResponse | None = None
-        self._item_key: tuple[str, str] | None = None
+        self._item_id_to_show: tuple[str, str] | None = None
+        """The response that stays or comes back on screen, if it is still to be judged."""
         self._presence = Presence(now_s)
         self._plays = 0
         self._comment = ""
-        self._saving: Judgment | None = None
-        self._saved = False
+        self._pending_judgment: Judgment | None = None
+        """A judgment that was sent, until its effect is in the view. Meanwhile, keys write nothing."""
+        self._is_committed = False
+        """Whether the engine has committed the pending judgment."""
         self._given_judgments: list[Judgment] = []
-        self._undo_next = False
-        self._doubt = AzertyDigitCheck(dict(KEYS).get)
+        self._is_undo_due = False
+        """Whether undo was pressed while a judgment was pending."""
+        self._azerty_check = AzertyDigitCheck(dict(KEYS).get)
 
     def compose(self) -> ComposeResult:
         yield StateStrip(id="strip")
@@ -188,43 +192,47 @@ class RatingScreen(Sheet):
     def show(self, view: View) -> None:
         self._view = view
         self.show_lines(view)
-        if self._saving is not None and self._saved and in_log(view.progress, self._saving):
-            self._saving, self._saved = None, False
-        if self._saving is None:
+        if (
+            self._pending_judgment is not None
+            and self._is_committed
+            and is_in_log(view.progress, self._pending_judgment)
+        ):
+            self._pending_judgment, self._is_committed = None, False
+        if self._pending_judgment is None:
             self._show_next(view)
-            if self._undo_next:
-                self._undo_next = False
+            if self._is_undo_due:
+                self._is_undo_due = False
                 self.action_undo()
         self._write_progress(view)
 
     def _show_next(self, view: View) -> None:
-        waiting = queue(view.progress, self._rater)
-        current = next((response for response in waiting if _key(response) == self._item_key), None)
+        waiting = responses_to_judge(view.progress, self._rater)
+        current = next((response for response in waiting if _item_id(response) == self._item_id_to_show), None)
         item = current or (waiting[0] if waiting else None)
-        if _key(item) != _key(self._item):
+        if _item_id(item) != _item_id(self._item):
             self._plays, self._comment = 0, ""
             self._presence.begin()
-        guarded_app(self).in_sight(self, (RatingScreen, _key(item)))
+        guarded_app(self).set_shown_item(self, (RatingScreen, _item_id(item)))
         if item != self._item:
-            self._item, self._item_key = item, _key(item)
+            self._item, self._item_id_to_show = item, _item_id(item)
             folder = Path(view.welcome.session_folder) if view.welcome else Path()
             self.query_one(ClipShape).show(item.clip if item else None, folder)
         self.query_one(ItemText).show((self._item, view.progress.totals.to_judge, self._comment))
 
     def _write_progress(self, view: View) -> None:
-        waiting = len(queue(view.progress, self._rater))
-        whole = view.progress.totals.to_judge
+        waiting = len(responses_to_judge(view.progress, self._rater))
+        total = view.progress.totals.to_judge
         text = Text.assemble(
             ("Judging ", f"bold {palette.TEXT}"),
-            (f"{whole - waiting} of {whole} done, {waiting} left", palette.TEXT),
+            (f"{total - waiting} of {total} done, {waiting} left", palette.TEXT),
             (f"   rater {self._rater}", palette.QUIET),
-            ("" if self._saving is None else "   saving …", palette.YELLOW),
+            ("" if self._pending_judgment is None else "   saving …", palette.YELLOW),
         )
         self.query_one("#rated", TextLine).write(text)
 
-    def _give(self, label: str, status: JudgmentStatus, category: Category | None = None, **more: Any) -> None:
+    def _judge(self, label: str, status: JudgmentStatus, category: Category | None = None, **more: Any) -> None:
         """Saves a row, unless there is nothing to judge or the last key is not saved yet."""
-        if self._item is None or self._saving is not None:
+        if self._item is None or self._pending_judgment is not None:
             return
         earlier = own_judgment(self._item, self._rater)
         row = new_row(
@@ -251,16 +259,16 @@ class RatingScreen(Sheet):
             return
         event.stop()
         event.prevent_default()
-        if not guarded_app(self).counts(event, self.on_key, self._post_notice):
+        if not guarded_app(self).accepts_key(event, self.on_key, self._post_notice):
             return
         if category is not None:
-            if question := self._doubt.question(key, category):
+            question = self._azerty_check.question(key, category)
+            if question:
                 self._post_notice(question)
+            elif self._pending_judgment is not None:
+                self.app.bell()  # the next response is not on screen yet
             else:
-                if self._saving is not None:
-                    # The next response is not on screen yet, so keys are ignored.
-                    self.app.bell()
-                self._give(f"saved as “{LABELS[category]}”", JudgmentStatus.SUBMITTED, category)
+                self._judge(f"saved as “{LABELS[category]}”", JudgmentStatus.SUBMITTED, category)
         else:
             actions = {"x": self.action_skip, "f": self.action_flag, "c": self.action_comment, "u": self.action_undo}
             actions[key]()
@@ -269,37 +277,40 @@ class RatingScreen(Sheet):
         self.post_message(NoticeWanted(message))
 
     def action_skip(self) -> None:
-        self._give("left for later", JudgmentStatus.SKIPPED)
+        self._judge("left for later", JudgmentStatus.SKIPPED)
 
     def action_flag(self) -> None:
-        item_key = _key(self._item)
+        item_key = _item_id(self._item)
 
-        def chosen(index: int | None) -> None:
-            if index is None or self._item is None or self._saving is not None:
+        def on_chosen(index: int | None) -> None:
+            if index is None or self._item is None or self._pending_judgment is not None:
                 return
-            if _key(self._item) == item_key:
-                self._give("put aside", JudgmentStatus.FLAGGED, flags=(FLAGS[index][0].value,))
+            if _item_id(self._item) == item_key:
+                flag, _ = FLAGS[index]
+                self._judge("put aside", JudgmentStatus.FLAGGED, flags=(flag.value,))
             else:
                 self._post_notice("that response is no longer on screen; nothing was done")
 
         if item_key is not None:
-            self.app.push_screen(ChoicePanel("Put this response aside. Why?", tuple(text for _, text in FLAGS)), chosen)
+            self.app.push_screen(
+                ChoicePanel("Put this response aside. Why?", tuple(text for _, text in FLAGS)), on_chosen
+            )
 
     def action_comment(self) -> None:
-        item_key = _key(self._item)
+        item_key = _item_id(self._item)
 
-        def written(line: str | None) -> None:
-            if line is not None and _key(self._item) == item_key:
+        def on_written(line: str | None) -> None:
+            if line is not None and _item_id(self._item) == item_key:
                 self._comment = line
                 if self._view is not None:
                     self.show(self._view)
 
         if item_key is not None:
-            self.app.push_screen(LinePrompt("Comment, saved with the next judgment", required=False), written)
+            self.app.push_screen(LinePrompt("Comment, saved with the next judgment", required=False), on_written)
 
     def action_undo(self) -> None:
-        if self._saving is not None:
-            self._undo_next = True
+        if self._pending_judgment is not None:
+            self._is_undo_due = True
             return
         if not self._given_judgments:
             self.app.bell()
@@ -308,28 +319,31 @@ class RatingScreen(Sheet):
         self._save(withdrawal(self._given_judgments[-1]), "undone")
 
     def action_replay(self) -> None:
-        def played(answer: Answered) -> None:
-            self._plays += answer.ok
+        def on_answer(answer: Answered) -> None:
+            if answer.ok:
+                self._plays += 1
 
         if self._item is not None:
-            self.replay(self._view, self._item.clip, self._rater, played)
+            self.replay(self._view, self._item.clip, self._rater, on_answer)
 
     def _save(self, judgment: Judgment, label: str) -> None:
-        def answered(answer: Answered) -> None:
+        """Sends a row to the engine. After a withdrawal, its response comes back; else the next one."""
+
+        def on_answer(answer: Answered) -> None:
             if not answer.ok:
-                self._saving = None
+                self._pending_judgment = None
                 return
-            self._saved = True
+            self._is_committed = True
             self._given_judgments = [row for row in self._given_judgments if row.id != judgment.replaces]
-            self._item, self._item_key = None, None
+            self._item, self._item_id_to_show = None, None
             if judgment.status is JudgmentStatus.WITHDRAWN:
-                self._item_key = (judgment.trial_id, judgment.clip_sha256)
+                self._item_id_to_show = (judgment.trial_id, judgment.clip_sha256)
             else:
                 self._given_judgments.append(judgment)
 
-        self._saving, self._saved = judgment, False
-        self.post_message(CommandWanted(Judge(new_id(), self._rater, judgment), label, answered))
+        self._pending_judgment, self._is_committed = judgment, False
+        self.post_message(CommandWanted(Judge(new_id(), self._rater, judgment), label, on_answer))
 
 
-def _key(item: FirstResponse | None) -> tuple[str, str] | None:
+def _item_id(item: FirstResponse | None) -> tuple[str, str] | None:
     return None if item is None else (item.trial.id, item.clip.sha256)

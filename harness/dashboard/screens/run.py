@@ -13,7 +13,7 @@ from textual.containers import Horizontal, Vertical
 from harness.base.foreign import plain_text
 from harness.dashboard.events import EventLine
 from harness.dashboard.messages import CommandWanted, new_id
-from harness.dashboard.screens.panels import Confirm, LinePrompt, Sheet, pause_or_go_on
+from harness.dashboard.screens.panels import Confirm, LinePrompt, Sheet, pause_or_resume
 from harness.dashboard.watch import View
 from harness.dashboard.widgets.bars import KeyBar, NoticeLine
 from harness.dashboard.widgets.response import LastResponse
@@ -98,14 +98,14 @@ class RunScreen(Sheet):
         self.query_one(LastResponse).show(view.progress, folder)
         self.set_class(any(trial.trial.expects is not None for trial in view.progress.trials), "-frames")
         self.query_one(FramePanel).show(view.progress)
-        self.query_one(TotalsPanel).show(view.judged, view.wake, view.declared)
+        self.query_one(TotalsPanel).show(view.progress_for_limits, view.wake, view.declared)
         self.query_one(KeyBar).offer(WAKE_KEYS if view.wake.planned else KEYS)
 
     def add_events(self, lines: Sequence[EventLine]) -> None:
         self.query_one(EventLog).extend(lines)
 
     def action_pause(self) -> None:
-        self.post_message(pause_or_go_on(self._view, self._operator))
+        self.post_message(pause_or_resume(self._view, self._operator))
 
     def action_skip(self) -> None:
         self._ask(
@@ -113,11 +113,11 @@ class RunScreen(Sheet):
         )
 
     def action_rerun(self) -> None:
-        chosen = self.query_one(TrialList).selected
-        if chosen is None:
+        selected = self.query_one(TrialList).selected
+        if selected is None:
             return
-        name = plain_text(chosen.trial.id, 30)
-        self.post_message(CommandWanted(Rerun(new_id(), self._operator, chosen.trial.id), f"run {name} again"))
+        name = plain_text(selected.trial.id, 30)
+        self.post_message(CommandWanted(Rerun(new_id(), self._operator, selected.trial.id), f"run {name} again"))
 
     def action_note(self) -> None:
         running = self._view.progress.running if self._view else None
@@ -138,8 +138,8 @@ class RunScreen(Sheet):
             )
 
     def action_abort(self) -> None:
-        def decided(yes: bool | None) -> None:
-            if yes:
+        def on_decided(is_confirmed: bool | None) -> None:
+            if is_confirmed:
                 self.post_message(CommandWanted(Abort(new_id(), self._operator), "abort"))
 
         if self._view is not None and self._view.all_played:
@@ -149,11 +149,13 @@ class RunScreen(Sheet):
                 "The running attempt is discarded, and the remaining trials are not run. The log keeps everything "
                 "else. An aborted session cannot be resumed; one that `harness run stop` has ended can."
             )
-        self.app.push_screen(Confirm("Abort this session?", text), decided)
+        self.app.push_screen(Confirm("Abort this session?", text), on_decided)
 
-    def _ask(self, question: str, make: Callable[[str], CommandWanted], *, required: bool = True) -> None:
-        def answered(line: str | None) -> None:
+    def _ask(self, question: str, make_command: Callable[[str], CommandWanted], *, required: bool = True) -> None:
+        """Asks for a text, and sends the command that `make_command` makes from it, unless the operator cancels."""
+
+        def on_written(line: str | None) -> None:
             if line is not None:
-                self.post_message(make(line))
+                self.post_message(make_command(line))
 
-        self.app.push_screen(LinePrompt(question, required=required), answered)
+        self.app.push_screen(LinePrompt(question, required=required), on_written)

@@ -18,7 +18,7 @@ from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded_app
 from harness.dashboard.messages import CommandWanted, NoticeWanted, new_id
 from harness.dashboard.rating_words import key_name
-from harness.dashboard.screens.panels import Sheet, pause_or_go_on
+from harness.dashboard.screens.panels import Sheet, pause_or_resume
 from harness.dashboard.watch import View
 from harness.dashboard.widgets.bars import KeyBar, NoticeLine, RowList, highlight, move_keys
 from harness.dashboard.widgets.wake import DeviceBlocks
@@ -39,7 +39,8 @@ COLOURS = {
 }
 
 
-def word_of(event: UnmatchedWake) -> tuple[str, str]:
+def verdict_text(event: UnmatchedWake) -> tuple[str, str]:
+    """What a review made of an event, and its colour. (rule): a rule decided it, not a person."""
     origin = "" if event.verdict is None or event.reviewed_by else " (rule)"
     colour = palette.YELLOW if event.verdict is None else COLOURS[event.verdict]
     return f"{review_in_words(event.verdict)}{origin}", colour
@@ -59,7 +60,7 @@ class UnmatchedList(RowList):
         self.border_title = "Unmatched wake events"
         self._events: tuple[UnmatchedWake, ...] = ()
         self._has_phrases = False
-        self._seq: int | None = None
+        self._selected_seq: int | None = None
 
     @property
     def count(self) -> int:
@@ -67,27 +68,23 @@ class UnmatchedList(RowList):
 
     @property
     def selected(self) -> UnmatchedWake | None:
-        return next((event for event in self._events if event.seq == self._seq), None)
+        return next((event for event in self._events if event.seq == self._selected_seq), None)
 
     def show(self, wake: WakeProgress, caught_up: bool = True) -> None:
         """Shows the events. caught_up: whether further events are new; before that, the latest one is selected."""
         if wake.unmatched is self._events:
             return
-        grown = len(wake.unmatched) != len(self._events)
+        has_grown = len(wake.unmatched) != len(self._events)
         self._events = wake.unmatched
         self._has_phrases = any(event.phrase or event.score is not None for event in self._events)
         waiting = sum(event.verdict is None for event in self._events)
-        words = (
-            f"Unmatched wake events: {len(self._events)}, {waiting} to review"
-            if self._events
-            else ("Unmatched wake events: none")
-        )
-        self.border_title = Content(words)
+        count_text = f"{len(self._events)}, {waiting} to review" if self._events else "none"
+        self.border_title = Content(f"Unmatched wake events: {count_text}")
         if self.selected is None or not caught_up:
-            self._seq = next((event.seq for event in self._events if event.verdict is None), None)
-            if self._seq is None and self._events:
-                self._seq = self._events[0].seq
-        if grown:
+            self._selected_seq = next((event.seq for event in self._events if event.verdict is None), None)
+            if self._selected_seq is None and self._events:
+                self._selected_seq = self._events[0].seq
+        if has_grown:
             self.fit()
         self._scroll_to_selected()
 
@@ -97,25 +94,25 @@ class UnmatchedList(RowList):
             self.select(self._events[index].seq)
 
     def select(self, seq: int) -> None:
-        self._seq = seq
+        self._selected_seq = seq
         self._scroll_to_selected()
 
-    def select_next(self, after: int) -> None:
-        """Selects the next older event without a review, else the latest without one, else this one."""
-        index = next((n for n, event in enumerate(self._events) if event.seq == after), 0)
+    def select_next(self, seq: int) -> None:
+        """Selects the next event below that with this number that has no review; after the last, from the top."""
+        index = next((n for n, event in enumerate(self._events) if event.seq == seq), 0)
         waiting = [event for event in (*self._events[index + 1 :], *self._events[:index]) if event.verdict is None]
         if waiting:
             self.select(waiting[0].seq)
 
     @property
     def _index(self) -> int:
-        return next((n for n, event in enumerate(self._events) if event.seq == self._seq), 0)
+        return next((n for n, event in enumerate(self._events) if event.seq == self._selected_seq), 0)
 
     def on_resize(self) -> None:
         self._scroll_to_selected()
 
     def _scroll_to_selected(self) -> None:
-        self._report_selected(self._seq)
+        self._report_selected(self._selected_seq)
         top, height = self.scroll_offset.y, self.scrollable_content_region.height
         if height and not top <= self._index < top + height:
             self.call_after_refresh(self.scroll_to, y=self._index - height // 2, animate=False)
@@ -125,33 +122,35 @@ class UnmatchedList(RowList):
         if not self._events:
             return Text("every wake event so far belongs to a stimulus", style=palette.QUIET)
         event = self._events[index]
-        chosen = event.seq == self._seq
-        wide = width >= 100
+        is_selected = event.seq == self._selected_seq
+        is_wide = width >= 100
         clock = time.strftime("%H:%M:%S", time.localtime(event.wall_s))
-        text = Text(f"{'›' if chosen else ' '}{clock} ", style=palette.TEXT if chosen else palette.QUIET)
-        text.append(f"{set_cell_size(plain_text(event.device, 20), 20 if wide else 14)} ", style=palette.TEXT)
+        text = Text(f"{'›' if is_selected else ' '}{clock} ", style=palette.TEXT if is_selected else palette.QUIET)
+        text.append(f"{set_cell_size(plain_text(event.device, 20), 20 if is_wide else 14)} ", style=palette.TEXT)
         offset = f"+{moment(event.offset_s)}" if event.offset_s is not None else ""
         text.append(f"{offset:>9} ", style=palette.TEXT)
-        room = 24 if wide else 12
-        trial_text = cut(plain_text(event.trial_id, 200), room, room // 2) if event.trial_id else "no trial"
-        text.append(f"{set_cell_size(trial_text, room)} ", style=palette.QUIET)
+        trial_width = 24 if is_wide else 12
+        trial_text = (
+            cut(plain_text(event.trial_id, 200), trial_width, trial_width // 2) if event.trial_id else "no trial"
+        )
+        text.append(f"{set_cell_size(trial_text, trial_width)} ", style=palette.QUIET)
         score = "" if event.score is None else f" {fixed(event.score, 2)}"
         if self._has_phrases:
-            phrase = set_cell_size(plain_text(event.phrase, 20), 14 if wide else 8)
+            phrase = set_cell_size(plain_text(event.phrase, 20), 14 if is_wide else 8)
             text.append(f"{phrase}{score:<5} ", style=palette.TEXT)
-        word, colour = word_of(event)
-        text.append(word, style=colour)
-        for shown, note in (
+        verdict, colour = verdict_text(event)
+        text.append(verdict, style=colour)
+        for applies, note in (
             (bool(event.inferred), weak_evidence_text(plain_text(event.inferred, 40))),
             (not event.exposed, "not exposed"),
             (event.in_vocabulary, "in a wake trial"),
-            (wide and event.clip is None, "no sound yet"),
-            (wide and bool(event.reviewed_by), f"by {plain_text(event.reviewed_by, 20)}"),
-            (wide and bool(event.why), plain_text(event.why, 60)),
+            (is_wide and event.clip is None, "no sound yet"),
+            (is_wide and bool(event.reviewed_by), f"by {plain_text(event.reviewed_by, 20)}"),
+            (is_wide and bool(event.why), plain_text(event.why, 60)),
         ):
-            if shown:
+            if applies:
                 text.append(f" · {note}", style=palette.QUIET)
-        return highlight(text, width) if chosen else text
+        return highlight(text, width) if is_selected else text
 
 
 REVIEW_KEYS: tuple[tuple[str, ReviewVerdict], ...] = (
@@ -174,7 +173,7 @@ KEYS = (
 )
 KEYS_WHEN_OVER = (*(key for key in KEYS if key[0] != "p"), ("^q", "leave"))
 
-MIN_EVENTS = 5
+MIN_EVENT_LINES = 5
 """Least number of lines of the list of events, however many devices there are."""
 
 HELP = screen_text("wake.txt")
@@ -199,6 +198,7 @@ class WakeScreen(Sheet):
         self._seen_seq = 0
         self._saving = False
         self._reviewed_events: list[int] = []
+        """Numbers of the events reviewed on this screen, latest last."""
 
     def compose(self) -> ComposeResult:
         yield from self.session_lines()
@@ -213,67 +213,80 @@ class WakeScreen(Sheet):
     def show(self, view: View) -> None:
         self._view = view
         self.show_lines(view)
-        self.query_one(DeviceBlocks).show(view, self._room())
-        self.query_one(KeyBar).offer(KEYS_WHEN_OVER if view.all_played or view.over else KEYS)
+        self.query_one(DeviceBlocks).show(view, self._lines_for_devices())
+        self.query_one(KeyBar).offer(KEYS_WHEN_OVER if view.all_played or view.is_over else KEYS)
         caught_up = view.welcome is not None and self._seen_seq >= view.welcome.last_seq
         self.query_one(UnmatchedList).show(view.wake, caught_up)
         self._seen_seq = view.progress.seq
 
-    def _room(self) -> int:
+    def _lines_for_devices(self) -> int:
         """Number of lines for the devices: those of the screen minus the least lines of the list."""
         other_widgets = (
             widget
             for widget in self.children
             if not isinstance(widget, DeviceBlocks | UnmatchedList) and widget.display
         )
-        return max(4, self.size.height - sum(widget.outer_size.height for widget in other_widgets) - 2 - MIN_EVENTS)
+        return max(
+            4, self.size.height - sum(widget.outer_size.height for widget in other_widgets) - 2 - MIN_EVENT_LINES
+        )
 
     def _on_select(self, seq: int | None) -> None:
-        guarded_app(self).in_sight(self, (WakeScreen, seq))
+        guarded_app(self).set_shown_item(self, (WakeScreen, seq))
 
     def on_key(self, event: events.Key) -> None:
         """Handles the labelling keys. A binding would act later, when another event may be selected."""
-        word = dict(REVIEW_KEYS).get(key := key_name(event))
-        if word is None and key != "u":
+        key = key_name(event)
+        verdict = dict(REVIEW_KEYS).get(key)
+        if verdict is None and key != "u":
             return
         event.stop()
         event.prevent_default()
-        if guarded_app(self).counts(event, self.on_key, lambda message: self.post_message(NoticeWanted(message))):
-            if word is not None:
-                self.action_review(word.value)
-            else:
-                self.action_take_back()
+        if not guarded_app(self).accepts_key(event, self.on_key, self._post_notice):
+            return
+        if verdict is not None:
+            self.action_review(verdict.value)
+        else:
+            self.action_take_back()
+
+    def _post_notice(self, message: str) -> None:
+        self.post_message(NoticeWanted(message))
 
     def action_pause(self) -> None:
-        self.post_message(pause_or_go_on(self._view, self._reviewer))
+        self.post_message(pause_or_resume(self._view, self._reviewer))
 
     def action_replay(self) -> None:
-        if (event := self._event()) is not None:
+        event = self._selected_event()
+        if event is not None:
             self.replay(self._view, event.clip, self._reviewer)
 
     def action_review(self, value: str) -> None:
-        event = self._event()
-        word = ReviewVerdict(value)
+        event = self._selected_event()
+        verdict = ReviewVerdict(value)
         if event is not None:
-            self._save(event.seq, word, REVIEW_WORDS[word])
+            self._save(event.seq, verdict, REVIEW_WORDS[verdict])
 
     def action_take_back(self) -> None:
-        event = self._event()
+        event = self._selected_event()
         if event is not None and event.reviewed_by:
             self._save(event.seq, None, "taken back")
         elif self._reviewed_events:
             self._save(self._reviewed_events[-1], None, "taken back")
         else:
             self.app.bell()
-            self.post_message(NoticeWanted("this event has no review to withdraw"))
+            self._post_notice("this event has no review to withdraw")
 
-    def _event(self) -> UnmatchedWake | None:
+    def _selected_event(self) -> UnmatchedWake | None:
+        """The selected event. Shows a notice if there is none."""
         event = self.query_one(UnmatchedList).selected
         if event is None:
-            self.post_message(NoticeWanted("there is no event to review"))
+            self._post_notice("there is no event to review")
         return event
 
-    def _save(self, seq: int, word: ReviewVerdict | None, label: str) -> None:
+    def _save(self, seq: int, verdict: ReviewVerdict | None, label: str) -> None:
+        """Sends a review to the engine, unless it has not answered the previous one. verdict: None takes back a review.
+
+        When it is committed, the next event is selected; after a withdrawal, its event.
+        """
         if self._saving:
             # The next event is not on screen yet, so keys are ignored.
             self.app.bell()
@@ -285,11 +298,12 @@ class WakeScreen(Sheet):
                 return
             self._reviewed_events = [event_seq for event_seq in self._reviewed_events if event_seq != seq]
             unmatched = self.query_one(UnmatchedList)
-            if word is None:
+            if verdict is None:
                 unmatched.select(seq)
             else:
                 self._reviewed_events.append(seq)
                 unmatched.select_next(seq)
 
         self._saving = True
-        self.post_message(CommandWanted(Review(new_id(), self._reviewer, seq, word), f"event {seq}: {label}", answered))
+        review = Review(new_id(), self._reviewer, seq, verdict)
+        self.post_message(CommandWanted(review, f"event {seq}: {label}", answered))

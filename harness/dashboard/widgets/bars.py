@@ -30,7 +30,7 @@ from harness.session.wording import cut, interrupted_in_words
 
 
 class Painted(Widget):
-    """A widget that draws text. Subclasses set their value and call `refresh`; `paint` returns the text for a width."""
+    """A widget that draws text. Subclasses set their value and call `refresh`; `paint` returns the text for a size."""
 
     DEFAULT_CSS = "Painted { text-wrap: nowrap; text-overflow: ellipsis; }"
 
@@ -45,12 +45,10 @@ T = TypeVar("T")
 
 
 class Showing(Painted, Generic[T]):
-    """Shows one value, painted again when it changes; empty before the first.
+    """Shows one value, painted again when it changes; empty before the first. Subclasses define `draw`."""
 
-    folds: whether its height depends on its text.
-    """
-
-    folds: ClassVar[bool] = False
+    has_variable_height: ClassVar[bool] = False
+    """Whether its height depends on its value."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -59,7 +57,7 @@ class Showing(Painted, Generic[T]):
     def show(self, value: T | None) -> None:
         if value != self.shown:
             self.shown = value
-            self.refresh(layout=self.folds)
+            self.refresh(layout=self.has_variable_height)
 
     def paint(self, width: int, height: int) -> Text:
         return Text() if self.shown is None else self.draw(self.shown, width, height)
@@ -85,12 +83,15 @@ def key_words(keys: Sequence[tuple[str, str]], gap: str = "  ") -> Text:
 
 def named_title(widget: Widget, before: str, name: str) -> Content:
     """A border title, as content, since text would be read as markup. A long name loses its middle, not its end."""
-    name, room = plain_text(name, 200), widget.outer_size.width - len(before) - 4
-    return Content(before + (cut(name, room, room // 2) if room > 4 else name))
+    name = plain_text(name, 200)
+    name_width = widget.outer_size.width - len(before) - 4
+    if name_width > 4:
+        name = cut(name, name_width, name_width // 2)
+    return Content(before + name)
 
 
 def highlight(text: Text, width: int) -> Text:
-    """A selected line, coloured to the edge."""
+    """Colours a selected line up to the edge, and returns it."""
     text.pad_right(max(0, width - text.cell_len))
     text.stylize(Style(bgcolor=palette.SELECTED))
     return text
@@ -129,12 +130,12 @@ class RowList(ScrollView, can_focus=True):
         """Adapts the list to the number of rows. Call it when that has changed."""
         self.virtual_size = Size(self.scrollable_content_region.width, self.count)
         self.refresh()
-        self.call_after_refresh(self.fit_bar)
+        self.call_after_refresh(self.update_scroll_bar)
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self.fit_bar)
+        self.call_after_refresh(self.update_scroll_bar)
 
-    def fit_bar(self) -> None:
+    def update_scroll_bar(self) -> None:
         """Updates the scroll bar, which Textual does not always do when the list becomes lower."""
         bar = self.vertical_scrollbar
         bar.window_virtual_size = self.virtual_size.height
@@ -153,28 +154,32 @@ class RowList(ScrollView, can_focus=True):
         return strip.adjust_cell_length(self.size.width, self.rich_style)
 
 
-HEIGHT = 5  # Rows of a letter in letters.txt.
+LETTER_HEIGHT = 5  # rows of a letter in letters.txt
 
 _BLOCKS = [block.splitlines() for block in screen_text("letters.txt").split("\n\n")]
 _GLYPHS = {" " if name == "space" else name: rows for name, *rows in _BLOCKS}
 """Character → its rows of dots."""
 
 
-def _dots(text: str) -> list[str]:
+def _dot_rows(text: str) -> list[str]:
+    """Text as rows of `#` and `.`; characters without a large letter are left out."""
     glyphs = [_GLYPHS[character] for character in text if character in _GLYPHS]
-    return [".".join(glyph[row] for glyph in glyphs) for row in range(HEIGHT)]
+    return [".".join(glyph[row] for glyph in glyphs) for row in range(LETTER_HEIGHT)]
 
 
-def small(text: str) -> list[str]:
+def small_letters(text: str) -> list[str]:
     """Three lines of text; each cell shows two dots, one above the other."""
-    rows = [*_dots(text), ""]
-    rows[-1] = "." * len(rows[0])
+    rows = _dot_rows(text)
+    rows.append("." * len(rows[0]))  # an even number of rows
     shapes = {("#", "#"): "█", ("#", "."): "▀", (".", "#"): "▄", (".", "."): " "}
-    return ["".join(shapes[pair] for pair in zip(rows[y], rows[y + 1], strict=True)) for y in range(0, HEIGHT, 2)]
+    return [
+        "".join(shapes[pair] for pair in zip(rows[y], rows[y + 1], strict=True)) for y in range(0, LETTER_HEIGHT, 2)
+    ]
 
 
-def large(text: str) -> list[str]:
-    return ["".join("██" if dot == "#" else "  " for dot in row) for row in _dots(text)]
+def large_letters(text: str) -> list[str]:
+    """Five lines of text; a dot is two cells wide."""
+    return ["".join("██" if dot == "#" else "  " for dot in row) for row in _dot_rows(text)]
 
 
 class LargeText(Showing[tuple[str, str, str]]):
@@ -182,11 +187,12 @@ class LargeText(Showing[tuple[str, str, str]]):
 
     def draw(self, value: tuple[str, str, str], width: int, height: int) -> Text:
         place, say, text = (plain_text(part, 300) for part in value)
-        for of_text, of_place in ((large, small), (small, small), (small, None), (None, None)):
-            drawn, exact = _letter_rows(text, of_text, width)
-            above = _letter_rows(place, of_place, width)[0] if place else []
-            rows = [*above, "", say, "", *drawn]
-            if not exact:
+        sizes = ((large_letters, small_letters), (small_letters, small_letters), (small_letters, None), (None, None))
+        for draw_text, draw_place in sizes:
+            text_rows, is_exact = _letter_rows(text, draw_text, width)
+            place_rows, _ = _letter_rows(place, draw_place, width) if place else ([], True)
+            rows = [*place_rows, "", say, "", *text_rows]
+            if not is_exact:
                 rows += ["", *textwrap.wrap(text, width)]
             if len(rows) <= height and max(map(len, rows)) <= width:
                 break
@@ -201,29 +207,29 @@ def _letter_rows(line: str, draw: Callable[[str], list[str]] | None, width: int)
     letters = [(character, _letter(character)) for character in line]
     if draw is None or not all(letter for _, letter in letters):
         return textwrap.wrap(line, width), True
-    drawn: list[str] = []
+    lines: list[str] = []
     for word in "".join(letter for _, letter in letters).split():
-        longer = f"{drawn[-1]} {word}" if drawn else word
-        if drawn and len(draw(longer)[0]) <= width:
-            drawn[-1] = longer
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and len(draw(longer)[0]) <= width:
+            lines[-1] = longer
         else:
-            drawn.append(word)
-    rows = [row for drawn_line in drawn for row in (*draw(drawn_line), "")]
+            lines.append(word)
+    rows = [row for wrapped in lines for row in (*draw(wrapped), "")]
     return rows[:-1], all(letter == typed.upper() for typed, letter in letters)
 
 
 def _letter(character: str) -> str:
-    """The large letter for a character, without its accents; "" without one."""
-    plain = unicodedata.normalize("NFKD", character)[:1].upper()
-    return next((letter for letter in (character.upper(), plain) if letter in _GLYPHS), "")
+    """The large letter for a character, if need be without its accents; "" without one."""
+    unaccented = unicodedata.normalize("NFKD", character)[:1].upper()
+    return next((letter for letter in (character.upper(), unaccented) if letter in _GLYPHS), "")
 
 
-COUNTED = frozenset({StateWord.LISTENING, StateWord.ASKING, StateWord.INTERRUPTED})
+TIMED_STATES = frozenset({StateWord.LISTENING, StateWord.ASKING, StateWord.INTERRUPTED})
 """States whose remaining time is shown; the others end long before their timeout."""
 
 
 def state_words(view: View) -> tuple[str, str]:
-    """The word in large letters, and its colour."""
+    """The word for the state, which is shown in large letters, and its colour."""
     if view.gone is not None:
         return "ENGINE GONE", palette.RED
     if view.state is None:
@@ -243,31 +249,32 @@ def state_line(view: View) -> str:
     if state is None:
         return "waiting for the engine"
     parts = list(_operator_prompts(view, state))
-    waits = state.word is StateWord.INTERRUPTED
-    if waits and state.reason:
+    is_interrupted = state.word is StateWord.INTERRUPTED
+    if is_interrupted and state.reason:  # the reason comes first, since the end may be cut off
         parts.append(plain_text(state.reason, 120))
     trial = view.progress.trial(state.trial_id) if state.trial_id else None
     if trial is not None:
         parts.append(f"trial {trial.trial.number} of {len(view.progress.trials)}")
         listening = trial.trial.listening
-        if listening is not None and listening.kind is not TrialKind.AMBIENT:
+        is_ambient = listening is not None and listening.kind is TrialKind.AMBIENT
+        if listening is None and state.attempt is not None:
+            parts.append(_attempt_text(state.attempt, trial))
+        elif listening is not None and not is_ambient:
             parts.append(listening.kind.value)
-        elif listening is None and state.attempt is not None:
-            parts.append(_attempt_of(state.attempt, trial))
         query = query_text(trial.trial)
-        parts.append(query if listening is not None and listening.kind is TrialKind.AMBIENT else f"“{query}”")
-    if view.remaining_s is not None and state.word in COUNTED:
+        parts.append(query if is_ambient else f"“{query}”")
+    if view.remaining_s is not None and state.word in TIMED_STATES:
         parts.append(f"{fixed(view.remaining_s, 0)} s left")
-    if state.reason and not waits and state.word not in (StateWord.ASKING, StateWord.PAUSED):
+    if state.reason and not is_interrupted and state.word not in (StateWord.ASKING, StateWord.PAUSED):
         parts.append(plain_text(state.reason, 120))
     return " · ".join(parts)
 
 
-def _attempt_of(number: int, trial: TrialProgress) -> str:
+def _attempt_text(number: int, trial: TrialProgress) -> str:
     """`attempt 4 of 4 (1 interrupted)`: interrupted ones are repeated, beyond those that the scenario allows."""
     interrupted = 0 if trial.current is None else trial.current.interrupted
-    most = trial.trial.reprompt.max_attempts + interrupted
-    return f"attempt {number} of {most}{interrupted_in_words(interrupted)}"
+    max_attempts = trial.trial.reprompt.max_attempts + interrupted
+    return f"attempt {number} of {max_attempts}{interrupted_in_words(interrupted)}"
 
 
 def _operator_prompts(view: View, state: StateChanged) -> Iterator[str]:
@@ -291,9 +298,9 @@ class StateWordBanner(Showing[tuple[str, str]]):
 
     def paint(self, width: int, height: int) -> Text:
         word, colour = self.shown or ("CONNECTING", palette.QUIET)
-        rows = large(word)
+        rows = large_letters(word)
         if height < len(rows) or len(rows[0]) > width:
-            rows = small(word)
+            rows = small_letters(word)
         if len(rows[0]) > width:
             rows = [word]
         return Text("\n".join(rows), style=colour)
@@ -336,15 +343,19 @@ class TitleLine(TextLine):
         if session is None:
             self.write(Text("voice-harness", style=palette.QUIET))
             return
-        server, *ways = session.sound_path.split("; ")
+        server, *calibrations = session.sound_path.split("; ")
+        short_calibrations = filter(None, map(short_calibration, calibrations))
         facts = [
             f"on {plain_text(session.bench_id, 20)}",
-            *(plain_text(calibration, 80) for calibration in filter(None, map(short_calibration, ways))),
+            *(plain_text(calibration, 80) for calibration in short_calibrations),
             plain_text(session.session_id, 40),
             f"sound: {plain_text(server, 40)}",
         ]
-        title = plain_text(session.title or session.scenario_id, 40), f"bold {palette.TEXT}"
-        self.write(Text.assemble(title, *((f"  {fact}", palette.QUIET) for fact in facts)))
+        title = plain_text(session.title or session.scenario_id, 40)
+        text = Text.assemble((title, f"bold {palette.TEXT}"))
+        for fact in facts:
+            text.append(f"  {fact}", style=palette.QUIET)
+        self.write(text)
 
 
 class StateLine(TextLine):

@@ -13,39 +13,51 @@ from rich.text import Text
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.bars import Painted, Showing
-from harness.dashboard.widgets.response import bars
+from harness.dashboard.widgets.response import draw_bars
 from harness.model.judgment import SUB_FLAGS_OF, Category, JudgmentStatus, RaterKeys
 from harness.model.numbers import NOTHING, fixed, seconds
 from harness.model.trial import Recognition
-from harness.rating.desk import ExerciseResult, SittingView, effect_words, given_words
 from harness.rating.guide import GUIDE, LABELS, RULES, SUB_FLAG_TEXTS
 from harness.rating.items import Item
+from harness.rating.view import ExerciseResult, SittingView, effect_words, given_words
 from harness.statistics.text import measured
 
-_LABEL_WIDTH = 8
+_MIN_LABEL_WIDTH = 8
 MAX_TEXT_CHARS = 2000
-Row = tuple[str, Text]
+LabelledRow = tuple[str, Text]
+"""A label, "" for none, and what it labels."""
 
 
 class JudgedItem(Showing[SittingView]):
-    """The item in rows with labels. Long rows wrap if there is room, else they end in an ellipsis."""
+    """The item in rows with labels. Long rows wrap if there is room, else they end in an ellipsis.
+
+    The labels, in their order on screen:
+
+    - asked: the query. said: the transcript of the response.
+    - given, or the number of a rater: a rater's judgment, for an adjudicator.
+    - classifier: a classifier's proposal.
+    - wanted, seen: the expected effect, and the evidence for it. For an exercise, seen: a note on the effect.
+    - note: the scenario's note for raters.
+    - before: the rater's own earlier judgment.
+    """
 
     DEFAULT_CSS = "JudgedItem { height: 1fr; padding: 0 1; }"
 
     def __init__(self, transcript_key: str, *, show_names: bool) -> None:
         super().__init__()
-        self._key, self._show_names = transcript_key, show_names
+        self._transcript_key, self._show_names = transcript_key, show_names
 
     def draw(self, view: SittingView, width: int, height: int) -> Text:
-        return Text() if view.item is None else fold(self.rows(view), self.app.console, width, height)
+        return Text() if view.item is None else fit_rows(self.rows(view), self.app.console, width, height)
 
-    def rows(self, view: SittingView) -> list[Row]:
+    def rows(self, view: SittingView) -> list[LabelledRow]:
+        """The rows in full."""
         item = view.item
         if item is None:
             return []
         rows = [("asked", Text(f"“{plain_text(item.query, MAX_TEXT_CHARS)}”", style=f"bold {palette.TEXT}"))]
         rows += self._transcript_rows(item, view)
-        rows += self._inputs(item)
+        rows += self._rater_rows(item)
         if view.proposal is not None:
             rows.append(("classifier", Text(view.proposal.words, style=palette.ORANGE)))
         if item.effect is not None:
@@ -53,84 +65,90 @@ class JudgedItem(Showing[SittingView]):
             rows.append(("wanted", Text(expected, style=palette.TEXT)))
             rows.append(("seen", Text(state, style=palette.YELLOW)))
         if item.note:
-            rows.append(
-                (
-                    "note" if item.exercise is None else "seen",
-                    Text(plain_text(item.note, MAX_TEXT_CHARS), style=palette.TEXT),
-                )
-            )
+            label = "note" if item.exercise is None else "seen"
+            rows.append((label, Text(plain_text(item.note, MAX_TEXT_CHARS), style=palette.TEXT)))
         rows.append(("", _facts(item)))
-        if view.own is not None and (view.again or view.own.status is not JudgmentStatus.SUBMITTED):
-            earlier = given_words(view.own)
-            if view.own.comment and view.own.category is None:
-                earlier += f", “{plain_text(view.own.comment, 200)}”"
+        own = view.own
+        # An item with a category is shown only if the rater has reopened it.
+        if own is not None and (view.again or own.status is not JudgmentStatus.SUBMITTED):
+            earlier = given_words(own)
+            if own.comment and own.category is None:  # with a category, `given_words` includes the comment
+                earlier += f", “{plain_text(own.comment, 200)}”"
             rows.append(("before", Text(earlier, style=palette.VIOLET)))
         return rows
 
-    def _transcript_rows(self, item: Item, view: SittingView) -> list[Row]:
+    def _transcript_rows(self, item: Item, view: SittingView) -> list[LabelledRow]:
         if not view.draft.transcript_shown:
-            words = "hidden in this round" if view.hides_text else f"hidden; {self._key} shows the text"
+            words = "hidden in this round" if view.hides_text else f"hidden; {self._transcript_key} shows the text"
             return [("said", Text(words, style=palette.QUIET))]
         if item.transcript is None:
             return [("said", Text("there is no text", style=palette.QUIET))]
         return [("said", Text(f"“{plain_text(item.transcript, MAX_TEXT_CHARS)}”", style=palette.TEXT))]
 
-    def _inputs(self, item: Item) -> list[Row]:
+    def _rater_rows(self, item: Item) -> list[LabelledRow]:
         """The raters' judgments for an adjudicator; their names only if wanted."""
         rows = []
-        for number, row in enumerate(item.inputs, start=1):
-            name = plain_text(row.rater, 30) if self._show_names else f"rater {number}"
-            text = Text(f"{name}: " if self._show_names else "", style=palette.QUIET)
-            rows.append(("given" if self._show_names else name, text.append(given_words(row), style=palette.ORANGE)))
+        for number, judgment in enumerate(item.inputs, start=1):
+            if self._show_names:
+                label, name = "given", f"{plain_text(judgment.rater, 30)}: "
+            else:
+                label, name = f"rater {number}", ""
+            text = Text(name, style=palette.QUIET).append(given_words(judgment), style=palette.ORANGE)
+            rows.append((label, text))
         return rows
 
 
 def _facts(item: Item) -> Text:
+    """Attempts, times, and what is special about an item, on one line."""
     attempts_text = "asked once" if item.exercise is None else ""
     if item.attempts > 1:
         waits = ", ".join(seconds(wait_s) for wait_s in item.waits_s)
         attempts_text = f"asked {item.attempts} times" + (f", again after {waits}" if waits else "")
-    parts = (
+    facts = (
         attempts_text,
         "" if item.latency is None else f"answered after {measured(item.latency)}",
         "" if item.length is None else f"{seconds(item.length.value_s)} long",
     )
-    text = Text(" · ".join(filter(None, parts)), style=palette.QUIET)
-    for is_so, words, colour in (
+    text = Text(" · ".join(filter(None, facts)), style=palette.QUIET)
+    for applies, words, colour in (
         (item.core_capability, "a core capability", palette.YELLOW),
         (item.truncated, "cut off: the response went on", palette.ORANGE),
         (item.exercise is None and item.recognition is Recognition.NO, "other words were heard", palette.ORANGE),
     ):
-        if is_so:
+        if applies:
             text.append(" · " if len(text) else "", style=palette.QUIET)
             text.append(words, style=colour)
     return text
 
 
-def fold(rows: list[Row], console: Console, width: int, height: int) -> Text:
-    """Rows on at most `height` lines: the longest rows lose lines first, then the last rows are left out."""
-    label_width = max([_LABEL_WIDTH, *(len(label) + 1 for label, _ in rows)])
-    room = max(1, width - label_width)
-    visible_rows = [(label, text.wrap(console, room)) for label, text in rows[:height]]
-    lines = [list(wrapped) for _, wrapped in visible_rows]
-    while sum(map(len, lines)) > height:
-        longest = max(range(len(lines)), key=lambda index: (len(lines[index]), index))
-        del lines[longest][-1]
-        last = lines[longest][-1]
-        last.rstrip()
-        last.truncate(room - 1)
-        last.append("…", style=palette.QUIET)
-    whole = Text()
-    for (label, _), parts in zip(visible_rows, lines, strict=True):
-        for number, part in enumerate(parts):
-            head = f"{label if number == 0 else '':<{label_width}}"
-            whole.append_text(Text.assemble((head, palette.QUIET), part, "\n"))
-    whole.right_crop(1)
-    return whole
+def fit_rows(rows: list[LabelledRow], console: Console, width: int, height: int) -> Text:
+    """Rows on at most `height` lines.
+
+    Leaves out the last rows if there are too many for a line each. Then the longest rows lose lines, and end in an
+    ellipsis.
+    """
+    label_width = max([_MIN_LABEL_WIDTH, *(len(label) + 1 for label, _ in rows)])
+    text_width = max(1, width - label_width)
+    wrapped_rows = [(label, list(text.wrap(console, text_width))) for label, text in rows[:height]]
+    while sum(len(lines) for _, lines in wrapped_rows) > height:
+        # Of several longest rows, the last one.
+        _, longest = max(reversed(wrapped_rows), key=lambda row: len(row[1]))
+        del longest[-1]
+        last_line = longest[-1]
+        last_line.rstrip()
+        last_line.truncate(text_width - 1)
+        last_line.append("…", style=palette.QUIET)
+    fitted = Text()
+    for label, lines in wrapped_rows:
+        for number, line in enumerate(lines):
+            shown_label = f"{label if number == 0 else '':<{label_width}}"
+            fitted.append_text(Text.assemble((shown_label, palette.QUIET), line, "\n"))
+    fitted.right_crop(1)  # the last line end
+    return fitted
 
 
-LONG_FROM = 40
-"""Least width in columns at which the guide's tests are shown."""
+MIN_WIDTH_FOR_TESTS = 40
+"""Least width, in columns, at which the guide's tests are shown."""
 
 
 class GuideKeys(Painted):
@@ -145,7 +163,7 @@ class GuideKeys(Painted):
     def paint(self, width: int, height: int) -> Text:
         lines = self._lines(width, height)[:height]
         if height < len(Category):
-            # Names a key that is off screen.
+            # The last line names the keys whose lines are off screen.
             keys = " ".join(self._keys.categories[category] for category in list(Category)[height - 1 :])
             lines[height - 1 :] = [
                 self._cut_line(Text(f"{keys} … enlarge to 24 lines to show all keys", palette.YELLOW), width)
@@ -153,25 +171,33 @@ class GuideKeys(Painted):
         return Text("\n").join(lines)
 
     def _lines(self, width: int, height: int) -> list[Text]:
-        """The most detailed lines that fit: tests below the names, short texts below them, or short texts beside."""
-        heads, short = self._heads(), [GUIDE[category].short for category in Category]
+        """The most detailed lines that fit.
+
+        These are the tests below the names; else the short texts, which are below the names only if they do not fit
+        beside them. The rules follow if they fit too.
+        """
+        names = self._name_lines()
+        shorts = [GUIDE[category].short for category in Category]
         lines = [
-            self._cut_line(Text.assemble(head, "  ", (text, palette.QUIET)), width)
-            for head, text in zip(heads, short, strict=True)
+            self._cut_line(Text.assemble(name, "  ", (short, palette.QUIET)), width)
+            for name, short in zip(names, shorts, strict=True)
         ]
-        if width < LONG_FROM:
+        if width < MIN_WIDTH_FOR_TESTS:
             return lines
-        beside_fits = max(head.cell_len + 2 + len(text) for head, text in zip(heads, short, strict=True)) <= width
-        tests = [GUIDE[category].test for category in Category]
-        for texts in (tests,) if beside_fits else (tests, short):
-            below = [self._fold(text, width, "  ") for text in texts]
-            if len(heads) + sum(map(len, below)) <= height:
-                lines = [line for head, parts in zip(heads, below, strict=True) for line in (head, *parts)]
+        beside_width = max(name.cell_len + 2 + len(short) for name, short in zip(names, shorts, strict=True))
+        choices = [[GUIDE[category].test for category in Category]]
+        if beside_width > width:
+            choices.append(shorts)
+        for texts in choices:
+            blocks = [self._wrap(text, width, "  ") for text in texts]
+            if len(names) + sum(map(len, blocks)) <= height:
+                lines = [line for name, block in zip(names, blocks, strict=True) for line in (name, *block)]
                 break
-        rules = [line for rule in RULES for line in self._fold(f"· {rule}", width, "")]
+        rules = [line for rule in RULES for line in self._wrap(f"· {rule}", width, "")]
         return [*lines, Text(), *rules] if len(lines) + 1 + len(rules) <= height else lines
 
-    def _heads(self) -> list[Text]:
+    def _name_lines(self) -> list[Text]:
+        """The key, the letter if there are letters, and the name of each category."""
         key_width, letters = max(len(key) for key in self._keys.categories.values()), self._keys.letters
         name_width = max(len(name) for name in LABELS.values())
         return [
@@ -187,13 +213,12 @@ class GuideKeys(Painted):
         line.truncate(width, overflow="ellipsis")
         return line
 
-    def _fold(self, text: str, width: int, indent: str) -> list[Text]:
-        words = Text(text, style=palette.QUIET)
-        lines = words.wrap(self.app.console, max(1, width - len(indent)))
+    def _wrap(self, text: str, width: int, indent: str) -> list[Text]:
+        lines = Text(text, style=palette.QUIET).wrap(self.app.console, max(1, width - len(indent)))
         return [Text.assemble((indent, ""), line) for line in lines]
 
 
-_WAVE_LABEL = 22
+_WAVE_LABEL_WIDTH = 22
 
 
 class MovingWave(Painted):
@@ -213,44 +238,46 @@ class MovingWave(Painted):
         self._message = ""
 
     @property
-    def drawn(self) -> bool:
+    def has_shape(self) -> bool:
         return self._peaks is not None
 
     def clear(self, message: str) -> None:
+        """Shows a message in place of a shape."""
         self._peaks, self._length_s, self._message = None, None, message
         self._sound, self._position_s = "", None
         self.refresh()
 
-    def shape(self, peaks: npt.NDArray[np.float32], length_s: float) -> None:
+    def set_shape(self, peaks: npt.NDArray[np.float32], length_s: float) -> None:
+        """Shows the shape of a response. peaks: from 0 to 1, at equal intervals."""
         self._peaks, self._length_s = peaks, length_s
         self.refresh()
 
-    def move(self, sound: str, at_s: float | None) -> None:
-        """Moves the cursor. sound: name of the sound that plays; "" for none. at_s: position in the response; None for
-        other sounds."""
-        if (sound, at_s) != (self._sound, self._position_s):
-            self._sound, self._position_s = sound, at_s
+    def move_cursor(self, sound: str, position_s: float | None) -> None:
+        """Moves the cursor. sound: name of the sound that plays; "" for none. position_s: position in the response;
+        None for other sounds."""
+        if (sound, position_s) != (self._sound, self._position_s):
+            self._sound, self._position_s = sound, position_s
             self.refresh()
 
     def paint(self, width: int, height: int) -> Text:
         if self._peaks is None:
             return Text(self._message, style=palette.QUIET)
         label = self._label()
-        if not len(self._peaks) or width < 2 * _WAVE_LABEL:
+        if not len(self._peaks) or width < 2 * _WAVE_LABEL_WIDTH:
             return label
-        room = width - _WAVE_LABEL
-        cursor = self._cursor(room)
+        shape_width = width - _WAVE_LABEL_WIDTH
+        cursor = self._cursor(shape_width)
         text = Text()
-        for row, line in enumerate(bars(self._peaks, room, height)):
-            head = Text() if row else label
-            head.pad_right(_WAVE_LABEL - head.cell_len)
-            text.append_text(head)
+        for row, line in enumerate(draw_bars(self._peaks, shape_width, height)):
+            left_cell = label if row == 0 else Text()
+            left_cell.pad_right(_WAVE_LABEL_WIDTH - left_cell.cell_len)
+            text.append_text(left_cell)
             parts = [(line, palette.CYAN)]
             if cursor is not None:
-                left, right = (line[:cursor], palette.CYAN), (line[cursor + 1 :], palette.RULE)
-                parts = [left, ("┃", f"bold {palette.YELLOW}"), right]
+                played, rest = (line[:cursor], palette.CYAN), (line[cursor + 1 :], palette.RULE)
+                parts = [played, ("┃", f"bold {palette.YELLOW}"), rest]
             text.append_text(Text.assemble(*parts, "\n"))
-        text.right_crop(1)
+        text.right_crop(1)  # the last line end
         return text
 
     def _label(self) -> Text:
@@ -263,10 +290,11 @@ class MovingWave(Painted):
             text.append(f" {self._sound}", style=f"bold {palette.YELLOW}")
         return text
 
-    def _cursor(self, room: int) -> int | None:
+    def _cursor(self, shape_width: int) -> int | None:
+        """The column of the cursor in the shape; None if the response does not play."""
         if self._position_s is None or not self._length_s:
             return None
-        return min(room - 1, int(self._position_s / self._length_s * room))
+        return min(shape_width - 1, int(self._position_s / self._length_s * shape_width))
 
 
 class Explanation(Showing[ExerciseResult]):
@@ -280,10 +308,11 @@ class Explanation(Showing[ExerciseResult]):
 
     def draw(self, explained: ExerciseResult, width: int, height: int) -> Text:
         best = LABELS[explained.exercise.category]
-        verdict = f"{LABELS[explained.given]} can be defended; {best} is better"
         if explained.given is explained.exercise.category:
             verdict = f"Right: {best}"
-        elif not explained.right:
+        elif explained.right:
+            verdict = f"{LABELS[explained.given]} can be defended; {best} is better"
+        else:
             verdict = f"Not {LABELS[explained.given]}, but {best}"
         text = Text.assemble(
             (verdict, f"bold {palette.GREEN if explained.right else palette.ORANGE}"),
@@ -294,8 +323,12 @@ class Explanation(Showing[ExerciseResult]):
         return Text("\n").join([*lines, Text("any key continues", style=f"bold {palette.BLUE}")])
 
 
+_MAX_WAITING_LINES = 5
+
+
 class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
-    """The counts, what held items wait for, the pace, and what to do next.
+    """The counts, what held items wait for, the pace, and what to do next. Its value: a view, and a text for each item
+    that waits for its effect.
 
     Raters of a shared round are not sent to their agreement, which is measured when all have finished.
     """
@@ -312,43 +345,42 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
         view, waiting = value
         count = view.count
         pace = NOTHING if view.pace_s is None else f"{seconds(view.pace_s)} each"
-        none = "You have nothing to judge here yet." if not count.total else ""
-        if view.stopped:
-            none = "You get no more responses in this round: too many of your answers differ from known ones."
-        head = none or ("All done. Thank you." if not count.held else "All done, except held responses.")
-        rows = [("done", f"{count.done} of {count.total}"), ("put aside", str(count.flagged)), ("pace", pace)]
-        left_out = f"{'':<11}and {len(waiting) - 5} more\n" if len(waiting) > 5 else ""
-        held_lines = [
-            (f"{'held':<11}", palette.QUIET),
-            (f"{count.held}, until someone reports what the device did:\n", palette.YELLOW),
-            *((f"{'':<11}· {plain_text(words, 100)}\n", palette.TEXT) for words in waiting[:5]),
-            (left_out, palette.QUIET),
-            (f"{'':<11}answer with  harness report effects {self._sessions}\n", palette.TEXT),
-            (f"{'':<11}{self._release_key} judges them anyway\n", palette.TEXT),
+        rows = [
+            self._row("done", f"{count.done} of {count.total}"),
+            self._row("put aside", str(count.flagged)),
+            self._row("pace", pace),
         ]
-        agreement = [
-            ("\nHow far raters agree:  ", palette.QUIET),
-            (f"harness report agreement {self._sessions}\n", palette.TEXT),
-        ]
-        if not count.held:
-            held_lines = []
-        if self._is_shared:
-            agreement = []
-        text = Text.assemble(
-            (f"{head}\n\n", f"bold {palette.GREEN}"),
-            *(
-                cell
-                for label, words in rows
-                for cell in ((f"{label:<11}", palette.QUIET), (f"{words}\n", palette.TEXT))
-            ),
-            *held_lines,
-            *agreement,
-            ("New responses and answers appear here automatically.", palette.QUIET),
-        )
+        if count.held:
+            rows += self._held_rows(count.held, waiting)
+        text = Text.assemble((f"{self._title(view)}\n\n", f"bold {palette.GREEN}"), *rows)
+        if not self._is_shared:
+            text.append("\nHow far raters agree:  ", style=palette.QUIET)
+            text.append(f"harness report agreement {self._sessions}\n", style=palette.TEXT)
+        text.append("New responses and answers appear here automatically.", style=palette.QUIET)
         return Text("\n").join(list(text.wrap(self.app.console, width))[:height])
+
+    def _title(self, view: SittingView) -> str:
+        if view.stopped:
+            return "You get no more responses in this round: too many of your answers differ from known ones."
+        if not view.count.total:
+            return "You have nothing to judge here yet."
+        return "All done, except held responses." if view.count.held else "All done. Thank you."
+
+    def _held_rows(self, held: int, waiting: tuple[str, ...]) -> list[Text]:
+        rows = [self._row("held", f"{held}, until someone reports what the device did:", palette.YELLOW)]
+        rows += [self._row("", f"· {plain_text(effect, 100)}") for effect in waiting[:_MAX_WAITING_LINES]]
+        if len(waiting) > _MAX_WAITING_LINES:
+            rows.append(self._row("", f"and {len(waiting) - _MAX_WAITING_LINES} more", palette.QUIET))
+        rows.append(self._row("", f"answer with  harness report effects {self._sessions}"))
+        rows.append(self._row("", f"{self._release_key} judges them anyway"))
+        return rows
+
+    def _row(self, label: str, words: str, colour: str = palette.TEXT) -> Text:
+        return Text.assemble((f"{label:<11}", palette.QUIET), (f"{words}\n", colour))
 
 
 def _short_path(path: str) -> str:
+    """A path relative to the current folder if it is in there; else the path."""
     current_folder = Path.cwd()
     return str(Path(path).relative_to(current_folder)) if Path(path).is_relative_to(current_folder) else path
 
@@ -361,20 +393,13 @@ def guide_text(keys: RaterKeys) -> Text:
     for category in Category:
         guide = GUIDE[category]
         flags = ", ".join(SUB_FLAG_TEXTS[flag] for flag in SUB_FLAGS_OF.get(category, ()))
-        text.append_text(
-            Text.assemble(
-                (f"\n{keys.categories[category]} ", f"bold {palette.BLUE}"),
-                (LABELS[category], f"bold {palette.TEXT}"),
-                (f"  {guide.short}\n", palette.QUIET),
-                (f"{guide.test}\n", palette.TEXT),
-                *(
-                    (
-                        f"  “{example.query}” “{example.response}”{f' ({example.seen})' if example.seen else ''}\n",
-                        palette.QUIET,
-                    )
-                    for example in guide.examples
-                ),
-                (f"  sub-flags: {flags}\n" if flags else "", palette.VIOLET),
-            )
-        )
+        text.append(f"\n{keys.categories[category]} ", style=f"bold {palette.BLUE}")
+        text.append(LABELS[category], style=f"bold {palette.TEXT}")
+        text.append(f"  {guide.short}\n", style=palette.QUIET)
+        text.append(f"{guide.test}\n", style=palette.TEXT)
+        for example in guide.examples:
+            effect = f" ({example.seen})" if example.seen else ""
+            text.append(f"  “{example.query}” “{example.response}”{effect}\n", style=palette.QUIET)
+        if flags:
+            text.append(f"  sub-flags: {flags}\n", style=palette.VIOLET)
     return text

@@ -27,20 +27,21 @@ from harness.session.log.clips import clip_samples
 from harness.session.log.reader import removals
 from harness.statistics.text import measured
 
-SLICES = 600
-"""Number of slices of a clip: fine enough for any width. Drawing takes the maximum of neighbours."""
+SLICE_COUNT = 600
+"""Number of slices of a clip, enough for any width. Drawing takes the maximum of neighbours."""
 
 
-def peaks(folder: Path, clip: Clip) -> npt.NDArray[np.float32] | None:
-    """Peaks of a clip, shape (≤ SLICES,), 0–1; None when its file is missing or damaged. folder: the clips' folder."""
+def read_peaks(folder: Path, clip: Clip) -> npt.NDArray[np.float32] | None:
+    """Peaks of a clip, from 0 to 1, at most SLICE_COUNT; None if its file is missing or damaged. folder: the clips'
+    folder."""
     try:
         samples = clip_samples(folder, clip)
     except LogError:
         return None
-    return slices(np.abs(samples), SLICES)
+    return slice_maxima(np.abs(samples), SLICE_COUNT)
 
 
-def slices(values: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.float32]:
+def slice_maxima(values: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.float32]:
     """The maximum of each of at most `count` equal slices."""
     if len(values) <= count:
         return values
@@ -49,16 +50,19 @@ def slices(values: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.float3
     return maxima
 
 
-_BARS = " ▁▂▃▄▅▆▇█"
+_BAR_CHARS = " ▁▂▃▄▅▆▇█"
 
 
-def bars(values: npt.NDArray[np.float32], width: int, height: int) -> list[str]:
+def draw_bars(values: npt.NDArray[np.float32], width: int, height: int) -> list[str]:
     """A non-empty shape as lines of characters, top line first. The loudest moment has full height."""
-    shape = slices(values, width)
-    places = np.linspace(0, len(shape) - 1, width)
-    heights = np.interp(places, np.arange(len(shape)), shape) / max(float(shape.max()), 1e-9)
-    steps = np.clip(np.round(heights * height * 8), 1, height * 8).astype(int)
-    return ["".join(_BARS[max(0, min(8, step - 8 * row))] for step in steps) for row in reversed(range(height))]
+    maxima = slice_maxima(values, width)
+    positions = np.linspace(0, len(maxima) - 1, width)
+    heights = np.interp(positions, np.arange(len(maxima)), maxima) / max(float(maxima.max()), 1e-9)
+    # In eighths of a line; silence has one, so that the shape is never interrupted.
+    eighths = np.clip(np.round(heights * height * 8), 1, height * 8).astype(int)
+    return [
+        "".join(_BAR_CHARS[max(0, min(8, count - 8 * row))] for count in eighths) for row in reversed(range(height))
+    ]
 
 
 class ClipShape(Painted):
@@ -70,25 +74,25 @@ class ClipShape(Painted):
         super().__init__(id=id)
         self._clip: Clip | None = None
         self._peaks: npt.NDArray[np.float32] | None = None
-        self._read = False
+        self._is_read = False
         self._removal = ""
 
     @property
-    def drawn(self) -> bool:
+    def is_drawn(self) -> bool:
         return self._peaks is not None
 
     def show(self, clip: Clip | None, folder: Path) -> None:
         """Draws a clip of the session in `folder`."""
         if clip == self._clip:
             return
-        self._clip, self._peaks, self._read, self._removal = clip, None, False, ""
+        self._clip, self._peaks, self._is_read, self._removal = clip, None, False, ""
         self.refresh()
         if clip is not None:
             self._read_clip(clip, folder)
 
     @work(thread=True, exclusive=True, group="clip")
     def _read_clip(self, clip: Clip, folder: Path) -> None:
-        clip_peaks = peaks(SessionFolder(folder).clips, clip)
+        clip_peaks = read_peaks(SessionFolder(folder).clips, clip)
         removal = removals(folder).get(clip.name, "") if clip_peaks is None else ""
         if not get_current_worker().is_cancelled:
             self.post_message(ClipRead(clip, clip_peaks, removal))
@@ -96,7 +100,7 @@ class ClipShape(Painted):
     def on_clip_read(self, message: ClipRead) -> None:
         message.stop()
         if message.clip == self._clip:
-            self._peaks, self._read, self._removal = message.peaks, True, message.gone
+            self._peaks, self._is_read, self._removal = message.peaks, True, message.removal
             self.refresh()
 
     def paint(self, width: int, height: int) -> Text:
@@ -105,13 +109,14 @@ class ClipShape(Painted):
         if self._peaks is None and self._removal:
             return Text(f"the sound {self._removal}", style=palette.QUIET)
         if self._peaks is None:
-            return Text("the clip cannot be read here" if self._read else "reading the clip …", style=palette.QUIET)
+            return Text("the clip cannot be read here" if self._is_read else "reading the clip …", style=palette.QUIET)
         if not len(self._peaks):
             return Text("the clip is empty", style=palette.QUIET)
-        return Text("\n".join(bars(self._peaks, width, height)), style=palette.CYAN)
+        return Text("\n".join(draw_bars(self._peaks, width, height)), style=palette.CYAN)
 
 
-def transcription(response: FirstResponse | None, limit: int = 300) -> str:
+def transcript_text(response: FirstResponse | None, limit: int = 300) -> str:
+    """The transcript of a response, escaped; "" without a response."""
     if response is None:
         return ""
     if response.transcript is None:
@@ -133,7 +138,7 @@ class ResponseTimes(Showing[FirstResponse]):
             (" long", palette.QUIET),
             ("  cut" if response.truncated else "", palette.ORANGE),
             ("\nour transcription: ", palette.QUIET),
-            (transcription(response), palette.TEXT),
+            (transcript_text(response), palette.TEXT),
             style=palette.QUIET,
         )
 
@@ -142,6 +147,8 @@ TITLE = "Last response"
 
 
 class LastResponse(Vertical):
+    """The shape, times and text of the last response, in a box with the name of its trial."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.border_title = TITLE
@@ -153,7 +160,8 @@ class LastResponse(Vertical):
     def show(self, progress: Progress, folder: Path) -> None:
         response = None
         if progress.last_response is not None:
-            trial = progress.trial(progress.last_response[0])
+            trial_id, *_ = progress.last_response
+            trial = progress.trial(trial_id)
             response = trial.latest_response if trial else None
         self.border_title = Content(TITLE)
         if response is not None:

@@ -32,7 +32,8 @@ from harness.statistics.text import number_interval, percent_interval, percentil
 from harness.understanding.reported_frames import FramePart, PartMark, compared, parts_of, verdict_in_words
 from harness.wake.wake_progress import WakeProgress
 
-KEPT = 2000
+MAX_EVENTS = 2000
+"""Number of last lines that the event log keeps."""
 
 _COLOURS = {
     LineTone.QUIET: palette.QUIET,
@@ -44,32 +45,33 @@ _COLOURS = {
 
 
 class EventLog(RowList):
-    """Keeps the last `KEPT` lines, and stays at the end unless you scroll up."""
+    """The last `MAX_EVENTS` lines. Stays at the end unless you scroll up."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.border_title = "Events"
         self._events: list[EventLine] = []
         self._is_at_end = True
-        self._is_to_scroll = False
+        self._is_scroll_due = False
 
     @property
     def count(self) -> int:
         return len(self._events)
 
     def extend(self, lines: Sequence[EventLine]) -> None:
+        """Adds lines. A line that renews the previous one replaces it."""
         if not lines:
             return
-        # Lines that come faster than they are drawn find the log where the lines before will still scroll it.
-        self._is_at_end = self._is_to_scroll or self.scroll_offset.y >= self.max_scroll_y
+        # If lines come faster than they are drawn, the scrolling for the previous ones is still to come.
+        self._is_at_end = self._is_scroll_due or self.scroll_offset.y >= self.max_scroll_y
         events = list(self._events)
         for line in lines:
-            together = line.after(events[-1]) if events else None
-            if together is None:
+            merged = line.after(events[-1]) if events else None
+            if merged is None:
                 events.append(line)
             else:
-                events[-1] = together
-        self._events = events[-KEPT:]
+                events[-1] = merged
+        self._events = events[-MAX_EVENTS:]
         self.fit()
         self._stay_at_end()
 
@@ -79,11 +81,11 @@ class EventLog(RowList):
     def _stay_at_end(self) -> None:
         if self._is_at_end:
             # Forced: the new lines have no layout yet, and a list without a scroll bar refuses to scroll.
-            self._is_to_scroll = True
+            self._is_scroll_due = True
             self.call_after_refresh(self._scroll_to_end)
 
     def _scroll_to_end(self) -> None:
-        self._is_to_scroll = False
+        self._is_scroll_due = False
         self.scroll_end(animate=False, force=True, immediate=True)
 
     def line(self, index: int, width: int) -> Text:
@@ -136,15 +138,13 @@ class FramePanel(Painted):
         if self._trial is None or not self._attempts:
             return Text("none yet", style=palette.QUIET)
         *before, last = self._attempts
-        head, *part_lines = _last_frame(self._trial, last)
+        head, *part_lines = _frame_lines(self._trial, last)
         if 1 + len(part_lines) > height:
-            part_lines = _pack(part_lines, width)
-        lines = [head, *part_lines, *(_frame_before(self._trial, attempt) for attempt in reversed(before))]
-        if 1 + len(part_lines) > height:
-            lines = [
-                *lines[: height - 1],
-                Text(f"… {1 + len(part_lines) - height + 1} more lines", style=palette.QUIET),
-            ]
+            part_lines = _join_lines(part_lines, width)
+        lines = [head, *part_lines, *(_earlier_frame_line(self._trial, attempt) for attempt in reversed(before))]
+        line_count = 1 + len(part_lines)
+        if line_count > height:  # earlier attempts are left out without a word
+            lines[height - 1 :] = [Text(f"… {line_count - height + 1} more lines", style=palette.QUIET)]
         return Text("\n").join(lines[:height])
 
 
@@ -152,7 +152,8 @@ def _reported_frame(attempt: AttemptProgress) -> UnderstandingResult | None:
     return None if attempt.verdict is None else attempt.verdict.understood
 
 
-def _pack(parts: Sequence[Text], width: int) -> list[Text]:
+def _join_lines(parts: Sequence[Text], width: int) -> list[Text]:
+    """Puts several parts on a line where they fit."""
     lines: list[Text] = []
     for part in parts:
         if lines and lines[-1].cell_len + 2 + part.cell_len <= width:
@@ -162,7 +163,8 @@ def _pack(parts: Sequence[Text], width: int) -> list[Text]:
     return lines
 
 
-def _last_frame(trial: Trial, attempt: AttemptProgress) -> list[Text]:
+def _frame_lines(trial: Trial, attempt: AttemptProgress) -> list[Text]:
+    """The verdict on an attempt's frame, then a line for each of its parts."""
     frame, row = _reported_frame(attempt), attempt.verdict
     if frame is None or row is None:
         return [Text()]
@@ -175,22 +177,22 @@ def _last_frame(trial: Trial, attempt: AttemptProgress) -> list[Text]:
     parts = parts_of(trial, row)
     if not parts and frame.intents is not None:
         head.append(": nothing, as expected" if frame.right else ": nothing", style=palette.QUIET)
-    return [head, *(_part(part) for part in parts)]
+    return [head, *(_part_line(part) for part in parts)]
 
 
-def _part(part: FramePart) -> Text:
+def _part_line(part: FramePart) -> Text:
     style = _STYLES[part.mark]
-    sign = Text(f"{part.mark.sign} ", style=Style(color=style.color))
-    text = (
-        plain_text(part.name, 80) if part.value is None else f"{plain_text(part.name, 40)} “{plain_text(part.value)}”"
-    )
-    sign.append(text, style=style)
+    line = Text(f"{part.mark.sign} ", style=Style(color=style.color))
+    if part.value is None:
+        line.append(plain_text(part.name, 80), style=style)
+    else:
+        line.append(f"{plain_text(part.name, 40)} “{plain_text(part.value)}”", style=style)
     if part.mark is PartMark.OTHER_VALUE:
-        sign.append(f", not “{plain_text(part.wanted or '')}”", style=palette.TEXT)
-    return sign
+        line.append(f", not “{plain_text(part.wanted or '')}”", style=palette.TEXT)
+    return line
 
 
-def _frame_before(trial: Trial, attempt: AttemptProgress) -> Text:
+def _earlier_frame_line(trial: Trial, attempt: AttemptProgress) -> Text:
     """The errors of an earlier attempt, on one line."""
     frame, row = _reported_frame(attempt), attempt.verdict
     wrong = [] if row is None else [part for part in parts_of(trial, row) if part.mark is not PartMark.RIGHT]
@@ -203,8 +205,8 @@ LOUD_DBFS = -6.0
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
-def cells(value_dbfs: float, width: int) -> float:
-    """The position of a level on a scale of `width` cells."""
+def level_cells(value_dbfs: float, width: int) -> float:
+    """The position of a level on a scale of `width` cells, from MIN_DBFS to 0 dBFS."""
     return max(0.0, min(1.0, 1 - value_dbfs / MIN_DBFS)) * width
 
 
@@ -214,28 +216,28 @@ class LevelMeters(Showing[Meters]):
     DEFAULT_CSS = "LevelMeters { height: 2; padding: 0 1; }"
 
     def paint(self, width: int, height: int) -> Text:
-        now = self.shown or Meters(None, None, None)
-        speaker = self._bar("Speaker   ", now.speaker_dbfs, None, width, palette.BLUE)
-        microphone = self._bar("Microphone", now.microphone_dbfs, now.noise_floor_dbfs, width, palette.GREEN)
+        meters = self.shown or Meters(None, None, None)
+        speaker = self._bar("Speaker   ", meters.speaker_dbfs, None, width, palette.BLUE)
+        microphone = self._bar("Microphone", meters.microphone_dbfs, meters.noise_floor_dbfs, width, palette.GREEN)
         return speaker.append("\n").append_text(microphone)
 
     @staticmethod
     def _bar(name: str, value: float | None, floor: float | None, width: int, colour: str) -> Text:
-        room = max(4, width - 40)
-        filled = 0.0 if value is None else cells(value, room)
-        whole = int(filled)
-        bar = "█" * whole + (_EIGHTHS[int((filled - whole) * 8)] if whole < room else "")
-        bar = bar.replace(" ", "").ljust(room, "·")[:room]
-        loud = value is not None and value > LOUD_DBFS
+        bar_width = max(4, width - 40)
+        filled_cells = 0.0 if value is None else level_cells(value, bar_width)
+        full_cells = int(filled_cells)
+        bar = "█" * full_cells
+        if full_cells < bar_width:
+            bar += _EIGHTHS[int((filled_cells - full_cells) * 8)].strip()
+        is_loud = value is not None and value > LOUD_DBFS
         text = Text(f"{name} ", style=palette.QUIET)
-        drawn = len(bar.rstrip("·"))
-        text.append(bar[:drawn], style=palette.ORANGE if loud else colour)
-        text.append(bar[drawn:], style=palette.RULE)
+        text.append(bar, style=palette.ORANGE if is_loud else colour)
+        text.append("·" * (bar_width - len(bar)), style=palette.RULE)
         if floor is not None:
-            column = len(name) + 1 + min(room - 1, int(cells(floor, room)))
+            column = len(name) + 1 + min(bar_width - 1, int(level_cells(floor, bar_width)))
             text = Text.assemble(text[:column], ("│", palette.YELLOW), text[column + 1 :])
         text.append(f" {level(value):>8}", style=palette.TEXT)
-        if loud:
+        if is_loud:
             text.append(" loud", style=palette.ORANGE)
         elif floor is not None:
             text.append(f"  floor {level(floor)}", style=palette.YELLOW)
@@ -243,7 +245,8 @@ class LevelMeters(Showing[Meters]):
 
 
 TOTALS_TITLE = "So far (95 % intervals)"
-NAMES = 11  # columns
+NAME_WIDTH = 11
+"""Width of the names of results, in columns."""
 
 
 class TotalsPanel(Painted):
@@ -257,79 +260,90 @@ class TotalsPanel(Painted):
         self._criteria = DeclaredCriteria()
 
     def show(self, progress: Progress, wake: WakeProgress, declared: DeclaredCriteria | None = None) -> None:
+        """Shows new results. declared: None keeps the limits shown before."""
         if progress != self._progress or wake is not self._wake:
             self._progress, self._wake, self._criteria = progress, wake, declared or self._criteria
             name = plain_text(normalisation_of(progress), 40)
-            heard = words_of_session(progress.totals, wake)[0].attempts
-            self.border_title = Content(f"95 % intervals · words: {name}" if heard else TOTALS_TITLE)
+            first_words, _ = words_of_session(progress.totals, wake)
+            has_words = bool(first_words.attempts)
+            self.border_title = Content(f"95 % intervals · words: {name}" if has_words else TOTALS_TITLE)
             self.refresh()
 
     def paint(self, width: int, height: int) -> Text:
+        rows = [*self._warning_rows(), *self._result_rows(width)]
+        cells = [(f"{name:<{NAME_WIDTH}}", palette.QUIET, value) for name, value in rows]
+        cells += [
+            (f"{OUTCOME_WORDS[outcome]:<13}", palette.OUTCOMES[outcome], str(count))
+            for outcome, count in self._progress.totals.by_outcome
+        ]
+        return Text("\n").join(Text.assemble((name, colour), (value, palette.TEXT)) for name, colour, value in cells)
+
+    def _warning_rows(self) -> Iterator[tuple[str, str]]:
+        """What makes the results doubtful, and whether the limits hold."""
+        progress, disturbed = self._progress, self._progress.totals.disturbed
+        if progress.unplaced:
+            yield "LOG", f"{counted(progress.unplaced, 'row')} of unknown trials"
+        if progress.unread:
+            yield "NOT READ", f"{counted(progress.unread, 'line')} of devices"
+        if disturbed.count:
+            yield "BUSY HOST", f"{disturbed.count} of {counted(disturbed.total, 'attempt')} disturbed"
+            yield "", f"in {disturbed_trials(progress, 1)}"
+        if progress.late_sound.consequence:
+            yield "BUSY HOST", f"{counted(progress.late_sound.blocks, 'block')} late or lost"
+        limits = limits_so_far(self._criteria.limits, self._criteria.stopping, progress, self._wake)
+        if limits:
+            held_count = sum(limit.holds for limit in limits)
+            verdict, _ = session_verdict(limits, progress)
+            yield "Limits", f"{verdict} ({held_count} of {len(limits)} hold)"
+
+    def _result_rows(self, width: int) -> list[tuple[str, str]]:
         progress, totals = self._progress, self._progress.totals
-        first, _ = words_of_session(totals, self._wake)
-        heard = [("WER 1st", wer(first, width - NAMES))] if first.attempts else []
+        first_words, _ = words_of_session(totals, self._wake)
+        word_rows = [("WER 1st", wer(first_words, width - NAME_WIDTH))] if first_words.attempts else []
         faults = ("Faults", f"{progress.faults}   pauses {progress.pauses}   overruns {progress.late_sound.blocks}")
+        if self._wake.planned and all(trial.trial.listening is not None for trial in progress.trials):
+            return [*word_rows, faults, *_wake_rows(self._wake)]  # there are no queries
         rows: list[tuple[str, str]] = [
-            *_frames(progress),
-            *_recognition_cells(progress),
-            *heard,
-            ("Lat. p50", median_latency(totals.latency, width - NAMES)),
+            *_frame_rows(progress),
+            *_recognition_rows(progress),
+            *word_rows,
+            ("Lat. p50", median_latency(totals.latency, width - NAME_WIDTH)),
             ("Lat. p95", percentile(totals.latency.p95, totals.latency.total)),
             ("Answered", share(totals.answered)),
             ("Judged", f"{totals.judged} of {totals.to_judge}"),
         ]
-        if not _until_understood(progress):
-            rows.append(("Attempts", _attempts(totals.attempts_needed)))
+        if not _repeats_until_understood(progress):
+            rows.append(("Attempts", _attempts_text(totals.attempts_needed)))
         rows.append(faults)
         if self._wake.planned:
-            if all(trial.trial.listening is not None for trial in progress.trials):
-                rows = [*heard, faults]
             rows += _wake_rows(self._wake)
-        if limits := limits_so_far(self._criteria.limits, self._criteria.stopping, progress, self._wake):
-            held_count = sum(limit.holds for limit in limits)
-            verdict, _ = session_verdict(limits, progress)
-            rows.insert(0, ("Limits", f"{verdict} ({held_count} of {len(limits)} hold)"))
-        if progress.late_sound.consequence:
-            rows.insert(0, ("BUSY HOST", f"{counted(progress.late_sound.blocks, 'block')} late or lost"))
-        if totals.disturbed.count:
-            attempts = counted(totals.disturbed.total, "attempt")
-            rows.insert(0, ("", f"in {disturbed_trials(progress, 1)}"))
-            rows.insert(0, ("BUSY HOST", f"{totals.disturbed.count} of {attempts} disturbed"))
-        if progress.unread:
-            rows.insert(0, ("NOT READ", f"{counted(progress.unread, 'line')} of devices"))
-        if progress.unplaced:
-            rows.insert(0, ("LOG", f"{counted(progress.unplaced, 'row')} of unknown trials"))
-        items = [(f"{name:<{NAMES}}", palette.QUIET, value) for name, value in rows]
-        items += [
-            (f"{OUTCOME_WORDS[outcome]:<13}", palette.OUTCOMES[outcome], str(n)) for outcome, n in totals.by_outcome
-        ]
-        return Text("\n").join(Text.assemble((name, colour), (value, palette.TEXT)) for name, colour, value in items)
+        return rows
 
 
-def _until_understood(progress: Progress) -> bool:
+def _repeats_until_understood(progress: Progress) -> bool:
     """Whether some trials repeat until they are understood, and none until its words are recognised."""
     trials = [trial_progress.trial for trial_progress in progress.trials if trial_progress.trial.listening is None]
     return bool(trials) and all(trial.until_understood for trial in trials)
 
 
-def _frames(progress: Progress) -> Iterator[tuple[str, str]]:
+def _frame_rows(progress: Progress) -> Iterator[tuple[str, str]]:
     if not any(trial.trial.expects is not None for trial in progress.trials):
         return
     figures = progress.totals.understood
     yield "Frames", share(figures.right)
     yield "Intents", share(figures.intents)
     yield "Frame 1st", share(figures.first_right)
-    yield "Understood", _attempts(figures.attempts_needed)
+    yield "Understood", _attempts_text(figures.attempts_needed)
 
 
-def _attempts(tallies: Iterable[tuple[int | None, Share]]) -> str:
+def _attempts_text(tallies: Iterable[tuple[int | None, Share]]) -> str:
     """`1st: 2  2nd: 1  never: 1`: trials by the attempt at which they succeeded."""
     counts = (f"{'never' if attempt is None else ordinal(attempt)}: {tally.count}" for attempt, tally in tallies)
     return "  ".join(counts) or NOTHING
 
 
-def _recognition_cells(progress: Progress) -> Iterator[tuple[str, str]]:
-    if not _until_understood(progress):
+def _recognition_rows(progress: Progress) -> Iterator[tuple[str, str]]:
+    if not _repeats_until_understood(progress):
         yield "Recognised", share(progress.totals.recognised)
         yield "Recog. 1st", share(progress.totals.first_attempt)
 
@@ -358,9 +372,10 @@ class TrialList(RowList):
         self.border_title = "Trials"
         self._trials: tuple[TrialProgress, ...] = ()
         self._selected = 0
-        self._following = True
+        self._is_following = True
         self._names: list[str] = []
-        self._names_for = 0
+        """The trials' names, shortened to `_names_width` columns."""
+        self._names_width = 0
 
     @property
     def count(self) -> int:
@@ -371,7 +386,7 @@ class TrialList(RowList):
         return self._trials[self._selected] if self._selected < len(self._trials) else None
 
     @property
-    def in_sight(self) -> bool:
+    def is_selection_visible(self) -> bool:
         """Whether the selected trial is among the visible rows."""
         top, height = self.scroll_offset.y, self.scrollable_content_region.height
         return top <= self._selected < top + height
@@ -379,39 +394,46 @@ class TrialList(RowList):
     def show(self, progress: Progress) -> None:
         if progress.trials == self._trials:
             return
-        grown = len(progress.trials) != len(self._trials)
+        has_grown = len(progress.trials) != len(self._trials)
         self._trials = progress.trials
-        if grown:
-            self._names_for = 0
+        if has_grown:
+            self._names_width = 0
             self.fit()
-        if self._following:
-            going = next((n for n, trial in enumerate(self._trials) if trial.state is TrialState.RUNNING), None)
-            last = next((n for n in reversed(range(self.count)) if self._trials[n].outcome is not None), 0)
-            self._select(last if going is None else going)
+        if self._is_following:
+            self._select(self._running_index())
         self.refresh()
 
+    def _running_index(self) -> int:
+        """The trial that runs, else the last one with an outcome, else the first."""
+        for index, trial in enumerate(self._trials):
+            if trial.state is TrialState.RUNNING:
+                return index
+        for index in reversed(range(self.count)):
+            if self._trials[index].outcome is not None:
+                return index
+        return 0
+
     def action_move(self, step: int) -> None:
-        self._following = False
+        self._is_following = False
         self._select(self._selected + step)
 
     def action_follow(self) -> None:
-        self._following = True
-        trials, self._trials = self._trials, ()
-        self.show(Progress(trials=trials))
+        self._is_following = True
+        self._select(self._running_index())
 
     def _select(self, index: int) -> None:
         self._selected = max(0, min(index, self.count - 1))
-        chosen = None if self._following else self.selected
+        chosen = None if self._is_following else self.selected
         self.border_title = named_title(self, "Trials: ", chosen.trial.id) if chosen else "Trials"
-        if not self.in_sight:
+        if not self.is_selection_visible:
             # A list without a layout cannot scroll.
-            self.call_after_refresh(self._bring_into_sight)
+            self.call_after_refresh(self._scroll_to_selection)
         self.refresh()
 
-    def _bring_into_sight(self) -> None:
+    def _scroll_to_selection(self) -> None:
         """Scrolls to the selection at the list's current height. Without a height, a resize follows."""
         height = self.scrollable_content_region.height
-        if height and not self.in_sight:
+        if height and not self.is_selection_visible:
             # Forced: a list whose scroll bar is not drawn yet would not scroll.
             self.scroll_to(y=self._selected - height // 2, animate=False, force=True)
 
@@ -420,24 +442,25 @@ class TrialList(RowList):
 
     def line(self, index: int, width: int) -> Text:
         trial = self._trials[index]
-        chosen = index == self._selected
-        word, colour = self._outcome(trial)
+        is_selected = index == self._selected
+        outcome, colour = self._outcome(trial)
         take = trial.counting or trial.current
         attempts = trial.attempts
-        if attempts is None:
+        if attempts is None:  # it is not finished
             attempts = len(take.attempts) if take else 0
         deciding = take.deciding if take else None
         latency = deciding.verdict.latency if deciding and deciding.verdict else None
-        cursor = "›" if chosen else " "
-        mark = "▶" if trial.state is TrialState.RUNNING else cursor
+        mark = "›" if is_selected else " "
+        if trial.state is TrialState.RUNNING:
+            mark = "▶"
         digits = max(2, len(str(self.count)))
-        text = Text(f"{mark}{trial.trial.number:>{digits}} ", style=palette.TEXT if chosen else palette.QUIET)
-        # mark and number, outcome 13, attempts 3, latency 7; the name gets the rest
+        text = Text(f"{mark}{trial.trial.number:>{digits}} ", style=palette.TEXT if is_selected else palette.QUIET)
+        # The name gets what the mark, the number, the outcome (13), the attempts (3) and the latency (7) leave.
         names = self._names_within(max(8, min(MAX_NAME_COLUMNS, width - digits - 26)))
         name_width = max(map(len, names))
         columns = Text.assemble(
             (f"{set_cell_size(names[index], name_width)} ", palette.TEXT),
-            (f"{word:<12} ", colour),
+            (f"{outcome:<12} ", colour),
             (f"{f'×{attempts}' if attempts else '':<3}", palette.QUIET),
             (f"{seconds(latency.value_s) if latency and is_exact_enough(latency) else '':>7}", palette.TEXT),
         )
@@ -445,17 +468,16 @@ class TrialList(RowList):
         response = trial.response
         if response is not None and response.judgment is not None and width >= 58:
             judgment = response.judgment
-            text.append(
-                f"  {LABELS[judgment.category] if judgment.category else judgment.status.value}", style=palette.BLUE
-            )
+            label = LABELS[judgment.category] if judgment.category else judgment.status.value
+            text.append(f"  {label}", style=palette.BLUE)
         if width >= 64:
             text.append(f"  {query_text(trial.trial)}", style=palette.QUIET)
-        return highlight(text, width) if chosen else text
+        return highlight(text, width) if is_selected else text
 
     def _names_within(self, width: int) -> list[str]:
-        if width != self._names_for:
+        if width != self._names_width:
             self._names = short_names([trial.trial.id for trial in self._trials], width)
-            self._names_for = width
+            self._names_width = width
         return self._names
 
     @staticmethod

@@ -8,9 +8,9 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.bars import Showing, TextLine, key_words, progress_bar
 from harness.model.numbers import seconds, time_left
-from harness.rating.desk import SURE, SittingPhase, SittingView
-from harness.rating.exercises import repeated
+from harness.rating.exercises import repetition_text
 from harness.rating.guide import SUB_FLAG_TEXTS
+from harness.rating.view import SURE, SittingPhase, SittingView
 
 
 class SittingTitle(TextLine):
@@ -25,7 +25,7 @@ class SittingTitle(TextLine):
             current = done_count + 1 if view.explained is None else done_count
             number = max(1, min(current, exercise_count))
             text.append("TRAINING", style=f"bold {palette.YELLOW}")
-            repetition = repeated(view)
+            repetition = repetition_text(view)
             note = f" {repetition}" if repetition else ", nothing counts yet"
             text.append(f" {number} of {exercise_count}{note}", style=palette.TEXT)
         elif view.item is not None:
@@ -107,7 +107,7 @@ class OfferedKeys(Showing[tuple[tuple[str, str], ...]]):
 
     DEFAULT_CSS = "OfferedKeys { height: auto; min-height: 1; max-height: 3; padding: 0 1; background: $panel; }"
 
-    folds = True
+    has_variable_height = True
 
     def draw(self, value: tuple[tuple[str, str], ...], width: int, height: int) -> Text:
         lines, line = [], Text()

@@ -11,26 +11,26 @@ from textual.widgets import Input
 
 from harness.base.foreign import plain_text
 
-_SHOWN = {"\n": "⏎", "\t": "⇥", "\x7f": "␡"}
-TOGETHER_S = 0.02
+_PICTURES = {"\n": "⏎", "\t": "⇥", "\x7f": "␡"}
+PASTE_GAP_S = 0.02
 """Keys that arrive within this time, in seconds, are pasted text: nobody types as fast."""
-_UNSEEN = "·"
+_PLACEHOLDER = "·"
 """Stands for a character that a terminal does not show, such as a joiner."""
 
 
 @lru_cache(maxsize=4096)
 def safe_character(character: str) -> str:
     """The one character that a terminal shows for a character of a text."""
-    if character in _SHOWN:
-        return _SHOWN[character]
+    if character in _PICTURES:
+        return _PICTURES[character]
     if character < " ":
         return chr(0x2400 + ord(character))  # the picture of a control
-    shown = plain_text(character, 20)
-    return shown if len(shown) == 1 else _UNSEEN
+    visible = plain_text(character, 20)
+    return visible if len(visible) == 1 else _PLACEHOLDER
 
 
 @lru_cache(maxsize=4096)
-def _cells(character: str) -> int:
+def _cell_width(character: str) -> int:
     return cell_len(safe_character(character))
 
 
@@ -50,18 +50,19 @@ class VerbatimInput(Input):
     def __init__(self, value: str = "", placeholder: str = "") -> None:
         super().__init__(value, placeholder, select_on_focus=False)
         self._enters: list[events.Key] = []
+        """Enters that were pressed last. It is not known yet whether they send the text or end pasted lines."""
 
     @property
     def _value(self) -> Text:
         return Text("".join(map(safe_character, self.value)), no_wrap=True, overflow="ignore", end="")
 
     def _position_to_cell(self, position: int) -> int:
-        return sum(map(_cells, self.value[:position]))
+        return sum(map(_cell_width, self.value[:position]))
 
     def _cell_offset_to_index(self, offset: int) -> int:
         cell = offset + self.scroll_offset.x
         for index, character in enumerate(self.value):
-            cell -= _cells(character)
+            cell -= _cell_width(character)
             if cell < 0:
                 return index
         return len(self.value)
@@ -76,10 +77,10 @@ class VerbatimInput(Input):
             self._enters.append(event)
             # Keys that a busy app has read by then, and not passed on yet, come first. The app has a queue, and so has
             # this field.
-            self.set_timer(TOGETHER_S, partial(self.app.call_later, self.call_later, self._send, event))
+            self.set_timer(PASTE_GAP_S, partial(self.app.call_later, self.call_later, self._send_if_last, event))
             return
         enters, self._enters = self._enters, []
-        if enters and _is_text(event.character) and event.time - enters[-1].time < TOGETHER_S:
+        if enters and _is_text(event.character) and event.time - enters[-1].time < PASTE_GAP_S:
             self.replace("\n" * len(enters), *self.selection)
         elif enters or event.key == "escape":
             # A key after an enter belongs to the next screen; it is dropped.
@@ -94,7 +95,7 @@ class VerbatimInput(Input):
         else:
             await super()._on_key(event)
 
-    async def _send(self, enter: events.Key) -> None:
+    async def _send_if_last(self, enter: events.Key) -> None:
         if self._enters and self._enters[-1] is enter:
             self._enters = []
             await self.run_action("screen.send")

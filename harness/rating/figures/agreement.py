@@ -45,39 +45,37 @@ silence."""
 
 @frozen
 class RaterFigures:
-    """Counts of one rater over all sessions.
-
-    - submitted, skipped, flagged, held: numbers of judgments in force on responses that count, by status.
-    - withdrawn: number of rows that took a judgment back.
-    - outdated: number of judgments in force on responses that no longer count, since their trial was run again.
-    - times_s: times to answer, as far as they are known.
-    - too_fast: share of answers in less time than the response lasts, of those with a known time.
-    - heard_whole: share of answers after the whole response was heard, of those with a known play time.
-    - transcript_shown: share of answers with the transcript shown, of those of which this is known.
-    - gold: share of known answers that were right.
-    - exercises: share of first answers to exercises that were right.
-    - others: share of labels that equal the consensus of the other raters (see `agreement`).
-    - first_half, second_half: the same for the first and the second half of the labels, in the order of giving.
-    - program: whether it is a program, whose labels do not count in the numbers of people.
-    """
+    """Counts of one rater over all sessions."""
 
     rater: str
     submitted: int = 0
     skipped: int = 0
     flagged: int = 0
     held: int = 0
+    """These four: number of judgments in force on responses that count, by status."""
     withdrawn: int = 0
+    """Number of rows that took a judgment back."""
     outdated: int = 0
+    """Number of judgments in force on responses that no longer count, since their trial was run again."""
     times_s: tuple[float, ...] = ()
+    """Times to answer, as far as they are known."""
     too_fast: Share = field(default_factory=Share)
+    """Share of answers in less time than the response lasts, of those with a known time."""
     heard_whole: Share = field(default_factory=Share)
+    """Share of answers after the whole response was heard, of those with a known play time."""
     transcript_shown: Share = field(default_factory=Share)
+    """Share of answers with the transcript shown, of those of which this is known."""
     gold: Share = field(default_factory=Share)
+    """Share of known answers that were right."""
     exercises: Share = field(default_factory=Share)
+    """Share of first answers to exercises that were right."""
     others: Share = field(default_factory=Share)
+    """Share of labels that equal the consensus of the other raters (leave-one-out)."""
     first_half: Share = field(default_factory=Share)
     second_half: Share = field(default_factory=Share)
+    """The same for the first and the second half of the labels, in the order of giving."""
     program: bool = False
+    """Whether it is a program, whose labels do not count in the numbers of people."""
 
     @property
     def quartiles_s(self) -> tuple[float, float, float] | None:
@@ -90,19 +88,19 @@ class RaterFigures:
     @property
     def per_hour(self) -> float | None:
         """Answers per hour of answering, not counting pauses between items."""
-        spent_s = float(np.array(self.times_s, np.float64).sum())
-        return 3600 * len(self.times_s) / spent_s if spent_s > 0 else None
+        total_s = float(np.array(self.times_s, np.float64).sum())
+        return 3600 * len(self.times_s) / total_s if total_s > 0 else None
 
 
 def rater_figures(
     sessions: Sequence[RatedSession],
     gold: Mapping[tuple[str, str], GoldItem],
     exercises: Iterable[Exercise],
-    agreed: Mapping[str, Sequence[bool]],
+    matches: Mapping[str, Sequence[bool]],
 ) -> tuple[RaterFigures, ...]:
     """Counts of every rater, sorted by name. A name stands for one rater in all sessions.
 
-    gold: known answers by session and trial. agreed: for each rater, whether each label (oldest first) equals the
+    gold: known answers by session and trial. matches: for each rater, whether each label (oldest first) equals the
     consensus of the others.
     """
     rows_in_force: dict[str, list[tuple[JudgedResponse, Judgment]]] = defaultdict(list)
@@ -117,13 +115,13 @@ def rater_figures(
     exercise_by_trial = {exercise.trial_id: exercise for exercise in exercises}
     return tuple(
         _figures_of_rater(
-            rater, rows_in_force.get(rater, []), rows[rater], gold, exercise_by_trial, agreed.get(rater, ())
+            rater, rows_in_force.get(rater, []), rows[rater], gold, exercise_by_trial, matches.get(rater, ())
         )
         for rater in sorted(rows)
     )
 
 
-def gold_items(gold: Iterable[GoldItem]) -> dict[tuple[str, str], GoldItem]:
+def gold_by_response(gold: Iterable[GoldItem]) -> dict[tuple[str, str], GoldItem]:
     """The gold items by session and trial."""
     return {(gold_item.session, gold_item.trial): gold_item for gold_item in gold}
 
@@ -134,16 +132,16 @@ def _figures_of_rater(
     rows: Sequence[Judgment],
     gold: Mapping[tuple[str, str], GoldItem],
     exercises: Mapping[str, Exercise],
-    agreed: Sequence[bool],
+    matches: Sequence[bool],
 ) -> RaterFigures:
-    of_exercises = {row.id for row in rows if row.trial_id.startswith(EXERCISE)}
-    on_responses = [row for row in rows if row.id not in of_exercises]
+    """Counts of one rater. rows: all of their rows, oldest first. The other parameters are as in `rater_figures`."""
+    on_responses = [row for row in rows if not row.trial_id.startswith(EXERCISE)]
     statuses = Counter(judgment.status for _, judgment in rows_in_force)
     submitted = [
         (response, judgment) for response, judgment in rows_in_force if judgment.status is JudgmentStatus.SUBMITTED
     ]
-    counting = {judgment.id for _, judgment in rows_in_force}
-    half = len(agreed) // 2
+    counting_ids = {judgment.id for _, judgment in rows_in_force}
+    half = len(matches) // 2
     return RaterFigures(
         rater=rater,
         submitted=statuses[JudgmentStatus.SUBMITTED],
@@ -151,7 +149,7 @@ def _figures_of_rater(
         flagged=statuses[JudgmentStatus.FLAGGED],
         held=statuses[JudgmentStatus.HELD],
         withdrawn=sum(row.status is JudgmentStatus.WITHDRAWN for row in on_responses),
-        outdated=sum(row.id not in counting for row in in_force(on_responses)),
+        outdated=sum(row.id not in counting_ids for row in in_force(on_responses)),
         times_s=tuple(judgment.time_to_answer_s for _, judgment in submitted if judgment.time_to_answer_s is not None),
         too_fast=_share(
             judgment.time_to_answer_s < response.response.clip.duration_s
@@ -172,9 +170,9 @@ def _figures_of_rater(
             if (gold_item := gold.get((response.session_id, response.trial.trial.id))) is not None
         ),
         exercises=_first_answer_share(rows, exercises),
-        others=_share(agreed),
-        first_half=_share(agreed[:half]),
-        second_half=_share(agreed[half:]) if half else Share(),
+        others=_share(matches),
+        first_half=_share(matches[:half]),
+        second_half=_share(matches[half:]) if half else Share(),
         program=any(row.program for row in rows),
     )
 
@@ -182,20 +180,21 @@ def _figures_of_rater(
 def _first_answer_share(rows: Sequence[Judgment], exercises: Mapping[str, Exercise]) -> Share:
     """The share of exercises with a right first answer. Later answers do not count, since they follow the
     explanation."""
-    first: dict[str, Judgment] = {}
+    first_answers: dict[str, Judgment] = {}
     for row in rows:
         if row.trial_id in exercises and row.status is JudgmentStatus.SUBMITTED:
-            first.setdefault(row.trial_id, row)
-    return _share(exercises[row.trial_id].is_right(row.category) for row in first.values())
+            first_answers.setdefault(row.trial_id, row)
+    return _share(exercises[row.trial_id].is_right(row.category) for row in first_answers.values())
 
 
-def _share(right: Iterable[bool]) -> Share:
-    answers = list(right)
-    return Share(sum(answers), len(answers))
+def _share(values: Iterable[bool]) -> Share:
+    """The share of True."""
+    all_values = list(values)
+    return Share(sum(all_values), len(all_values))
 
 
 CATEGORIES = tuple(Category)
-NUMBER = {category: number for number, category in enumerate(CATEGORIES)}
+_CATEGORY_INDEX = {category: index for index, category in enumerate(CATEGORIES)}
 
 
 @frozen
@@ -204,11 +203,12 @@ class AgreedItem:
 
     - labels: (rater, category) of each rater.
     - majority: the category that most raters gave; None for a tie.
-    - consensus: the same if at least two gave it; None otherwise, and for gold items. consensus_raters: number of
-      raters who gave it.
-    - probability: probability of the consensus in the model of Dawid and Skene. It only decides the order of a review.
+    - consensus: the same if at least two gave it; None otherwise, and for gold items.
+    - probability: probability of the consensus in the model of Dawid and Skene; None without a consensus. It only
+      decides the order of a review.
     - settled: the category of an adjudication; None without one.
     - gold: the known category; None if it is not known.
+    - consensus_raters: number of raters who gave the consensus.
     """
 
     session_id: str
@@ -234,8 +234,8 @@ class AgreedItem:
     def spread(self) -> float:
         """The share of different pairs among its pairs of labels."""
         label_pairs = list(combinations([category for _, category in self.labels], 2))
-        differing = [pair for pair in label_pairs if pair[0] is not pair[1]]
-        return len(differing) / len(label_pairs) if label_pairs else 0.0
+        differing = [first is not second for first, second in label_pairs]
+        return sum(differing) / len(differing) if differing else 0.0
 
     @property
     def votes(self) -> Votes:
@@ -254,10 +254,11 @@ Votes = tuple[int, int]
 
 @frozen
 class VotesFigures:
-    """The responses with the same votes. items: their number.
+    """The responses with the same votes.
 
-    doubtful: number of those of which the model is least certain (DOUBTFUL). right: share of gold items with these
-    votes on which the raters agree on a right category.
+    - items: their number.
+    - doubtful: number of those of which the model is least certain (DOUBTFUL).
+    - right: share of gold items with these votes on which the raters agree on a right category.
     """
 
     items: int = 0
@@ -281,31 +282,28 @@ class SubFlagAgreement:
 
 @frozen
 class AgreementFigures:
-    """Agreement over all sessions.
-
-    - raters: everybody with a row.
-    - names: raters with labels, in the order of the rows of `model`.
-    - responses: number of responses that could be judged. items: those with a label, in the order of the sessions.
-    - agreement, pairs, model, sub_flags: without gold items, which are chosen, not drawn.
-    - by_votes: responses with a consensus. Those with many raters, and of these with little agreement, come last.
-    - gold_items: number of gold items with a label.
-    - programs: programs with labels. They occur only in `raters` and `pairs`, where their numbers follow those of
-      `names`.
-    - disputed: items on which raters differ without an adjudication, in the order of a review, with gold items.
-    """
+    """Agreement over all sessions. Gold items are chosen, not sampled, so some results leave them out."""
 
     sessions: tuple[str, ...]
     raters: tuple[RaterFigures, ...]
+    """Everybody with a row."""
     names: tuple[str, ...]
+    """Raters with labels, in the order of the rows of `model`."""
     responses: int
+    """Number of responses that could be judged."""
     items: tuple[AgreedItem, ...]
+    """Responses with a label, in the order of the sessions, with gold items."""
     agreement: Agreement
+    """Without gold items, as are `pairs`, `model` and `sub_flags`."""
     pairs: tuple[PairAgreement, ...]
     model: DawidSkene
     by_votes: Mapping[Votes, VotesFigures]
+    """Responses with a consensus: those with many raters first, and of these those with much agreement."""
     sub_flags: tuple[tuple[SubFlag, SubFlagAgreement], ...]
     gold_items: int
+    """Number of gold items with a label."""
     programs: tuple[str, ...] = ()
+    """Programs with labels. They occur only in `raters` and `pairs`, where their numbers follow those of `names`."""
 
     @property
     def untouched(self) -> bool:
@@ -314,12 +312,9 @@ class AgreementFigures:
 
     @property
     def disputed(self) -> tuple[AgreedItem, ...]:
-        return tuple(
-            sorted(
-                (agreed_item for agreed_item in self.items if agreed_item.disputed),
-                key=lambda agreed_item: agreed_item.review_order,
-            )
-        )
+        """Items on which raters differ without an adjudication, in the order of a review, with gold items."""
+        disputed = [item for item in self.items if item.disputed]
+        return tuple(sorted(disputed, key=lambda item: item.review_order))
 
     def right(self, item: AgreedItem) -> Share:
         """The share of gold items on which the raters are right, of those with the same votes as this item."""
@@ -329,7 +324,7 @@ class AgreementFigures:
     @property
     def settled(self) -> int:
         """Number of items that an adjudication settled."""
-        return sum(agreed_item.settled is not None for agreed_item in self.items)
+        return sum(item.settled is not None for item in self.items)
 
 
 def agreement_figures(
@@ -339,33 +334,33 @@ def agreement_figures(
 
     gold, exercises: known answers of a round. A rater is compared with the consensus of the *others* (leave-one-out).
     """
-    gold_by_key = gold_items(gold)
+    gold_by_key = gold_by_response(gold)
     responses = [response for session in sessions for response in session.responses]
     judged = [response for response in responses if response.submitted]
     names = sorted({judgment.rater for response in judged for judgment in response.submitted})
     programs = sorted({row.rater for response in responses for row in response.programs if row.category is not None})
-    labels = _table(judged, names)
-    drawn = np.array([_key(response) not in gold_by_key for response in judged], np.bool_)
-    model = dawid_skene(labels[:, drawn], len(CATEGORIES))
-    items = _items(judged, drawn, model, gold_by_key)
-    of_others = np.full(labels.shape, MISSING, np.int64)
-    of_others[:, drawn] = leave_one_out(labels[:, drawn])
-    drawn_ones = [response for response, of_table in zip(judged, drawn, strict=True) if of_table]
-    pairs_beside, as_people_say = _program_agreement(drawn_ones, names, programs, labels[:, drawn])
+    labels = _label_table(judged, names)
+    is_sampled = np.array([_key(response) not in gold_by_key for response in judged], np.bool_)
+    sampled_labels = labels[:, is_sampled]
+    sampled = [response for response in judged if _key(response) not in gold_by_key]
+    model = dawid_skene(sampled_labels, len(CATEGORIES))
+    items = _agreed_items(judged, is_sampled, model, gold_by_key)
+    consensus_of_others = np.full(labels.shape, MISSING, np.int64)
+    consensus_of_others[:, is_sampled] = leave_one_out(sampled_labels)
+    matches = _matches_by_rater(judged, names, labels, consensus_of_others)
+    program_pairs, program_matches = _program_agreement(sampled, names, programs, sampled_labels)
     return AgreementFigures(
         sessions=tuple(session.session_id for session in sessions),
-        raters=rater_figures(
-            sessions, gold_by_key, exercises, {**_agreement_by_rater(judged, names, labels, of_others), **as_people_say}
-        ),
+        raters=rater_figures(sessions, gold_by_key, exercises, {**matches, **program_matches}),
         names=tuple(names),
         responses=len(responses),
         items=items,
-        agreement=agreement(labels[:, drawn], len(CATEGORIES)),
-        pairs=(*pairs(labels[:, drawn], len(CATEGORIES)), *pairs_beside),
+        agreement=agreement(sampled_labels, len(CATEGORIES)),
+        pairs=(*pairs(sampled_labels, len(CATEGORIES)), *program_pairs),
         model=model,
         by_votes=_figures_by_votes(items, judged, gold_by_key),
-        sub_flags=_sub_flags(drawn_ones),
-        gold_items=int((~drawn).sum()),
+        sub_flags=_sub_flags(sampled),
+        gold_items=len(judged) - len(sampled),
         programs=tuple(programs),
     )
 
@@ -378,40 +373,47 @@ def _program_agreement(
     judged: responses that are not gold items. labels: table of the people's labels. Each program is compared as if it
     were the only one.
     """
-    agreements: list[PairAgreement] = []
-    as_people_say: dict[str, list[bool]] = {}
-    of_programs = [replace(response, judgments=response.programs) for response in judged]
+    program_pairs: list[PairAgreement] = []
+    matches: dict[str, list[bool]] = {}
+    judged_by_programs = [replace(response, judgments=response.programs) for response in judged]
     for number, program in enumerate(programs):
-        program_table = _table(of_programs, [program])
-        table = np.concatenate([labels, program_table])
-        as_people_say |= _agreement_by_rater(of_programs, [program], program_table, leave_one_out(table)[-1:])
-        agreements += [
+        program_labels = _label_table(judged_by_programs, [program])
+        all_labels = np.concatenate([labels, program_labels])
+        consensus_of_people = leave_one_out(all_labels)[-1:]
+        matches |= _matches_by_rater(judged_by_programs, [program], program_labels, consensus_of_people)
+        program_pairs += [
             replace(pair, second=len(people) + number)
-            for pair in pairs(table, len(CATEGORIES))
+            for pair in pairs(all_labels, len(CATEGORIES))
             if pair.second == len(people)
         ]
-    return agreements, as_people_say
+    return program_pairs, matches
 
 
 def _key(response: JudgedResponse) -> tuple[str, str]:
     return response.session_id, response.trial.trial.id
 
 
-def _table(judged: Sequence[JudgedResponse], names: Sequence[str]) -> NDArray[np.int64]:
-    row = {name: number for number, name in enumerate(names)}
+def _label_table(judged: Sequence[JudgedResponse], names: Sequence[str]) -> NDArray[np.int64]:
+    """The labels that raters gave without help, raters × responses: indices of categories, or MISSING."""
+    row_by_name = {name: row for row, name in enumerate(names)}
     labels = np.full((len(names), len(judged)), MISSING, np.int64)
     for column, response in enumerate(judged):
         for judgment in response.submitted:
-            if judgment.rater in row and (category := judgment.independent) is not None:
-                labels[row[judgment.rater], column] = NUMBER[category]
+            if judgment.rater in row_by_name and judgment.independent is not None:
+                labels[row_by_name[judgment.rater], column] = _CATEGORY_INDEX[judgment.independent]
     return labels
 
 
-def _agreement_by_rater(
-    judged: Sequence[JudgedResponse], names: Sequence[str], labels: NDArray[np.int64], of_others: NDArray[np.int64]
+def _matches_by_rater(
+    judged: Sequence[JudgedResponse],
+    names: Sequence[str],
+    labels: NDArray[np.int64],
+    consensus_of_others: NDArray[np.int64],
 ) -> dict[str, list[bool]]:
-    """For each rater, whether each label (in the order of giving) equals the consensus of the others. labels: table of
-    labels, raters × items. of_others: the same of the consensus of the others."""
+    """For each rater, whether each label (in the order of giving) equals the consensus of the others.
+
+    labels, consensus_of_others: tables, raters × responses.
+    """
     matches: dict[str, list[bool]] = {}
     for row, name in enumerate(names):
         judgments = {
@@ -420,37 +422,41 @@ def _agreement_by_rater(
             for judgment in item.submitted
             if judgment.rater == name
         }
-        order = sorted(
-            np.flatnonzero(of_others[row] != MISSING).tolist(), key=lambda column: judgments[column].given_wall_s or 0.0
-        )
-        matches[name] = [bool(labels[row, column] == of_others[row, column]) for column in order]
+        columns: list[int] = np.flatnonzero(consensus_of_others[row] != MISSING).tolist()
+        columns.sort(key=lambda column: judgments[column].given_wall_s or 0.0)
+        matches[name] = [bool(labels[row, column] == consensus_of_others[row, column]) for column in columns]
     return matches
 
 
-def _items(
+def _agreed_items(
     judged: Sequence[JudgedResponse],
-    drawn: NDArray[np.bool_],
+    is_sampled: NDArray[np.bool_],
     model: DawidSkene,
     gold: Mapping[tuple[str, str], GoldItem],
 ) -> tuple[AgreedItem, ...]:
-    place = np.cumsum(drawn) - 1
+    model_row = np.cumsum(is_sampled) - 1  # the model has no rows for gold items
     items = []
     for column, response in enumerate(judged):
-        category, votes = (response.consensus if drawn[column] else None) or (None, 0)
+        consensus, consensus_raters = None, 0
+        if is_sampled[column] and response.consensus is not None:
+            consensus, consensus_raters = response.consensus
         gold_item = gold.get(_key(response))
         labels = tuple((judgment.rater, judgment.category) for judgment in response.submitted if judgment.category)
-        most = leading_label((label for _, label in labels), least=1)
+        majority = leading_label((label for _, label in labels), least=1)
+        probability = None
+        if consensus is not None:
+            probability = float(model.posteriors[model_row[column], _CATEGORY_INDEX[consensus]])
         items.append(
             AgreedItem(
                 session_id=response.session_id,
                 trial_id=response.trial.trial.id,
                 labels=labels,
-                majority=None if most is None else most[0],
-                consensus=category,
-                probability=None if category is None else float(model.posteriors[place[column], NUMBER[category]]),
+                majority=None if majority is None else majority[0],
+                consensus=consensus,
+                probability=probability,
                 settled=None if response.settled is None else response.settled.category,
                 gold=None if gold_item is None else gold_item.category,
-                consensus_raters=votes,
+                consensus_raters=consensus_raters,
             )
         )
     return tuple(items)
@@ -460,11 +466,11 @@ def _figures_by_votes(
     items: Iterable[AgreedItem], judged: Iterable[JudgedResponse], gold: Mapping[tuple[str, str], GoldItem]
 ) -> dict[Votes, VotesFigures]:
     items_by_votes = group_by((item.votes, item) for item in items if item.consensus is not None)
-    gold_answers = group_by(
-        ((response.consensus[1], len(response.submitted)), gold[_key(response)].is_right(response.consensus[0]))
-        for response in judged
-        if response.consensus is not None and _key(response) in gold
-    )
+    gold_answers: dict[Votes, list[bool]] = defaultdict(list)
+    for response in judged:
+        if response.consensus is not None and _key(response) in gold:
+            category, raters = response.consensus
+            gold_answers[raters, len(response.submitted)].append(gold[_key(response)].is_right(category))
     figures: dict[Votes, VotesFigures] = {}
     for votes in sorted({*items_by_votes, *gold_answers}, key=lambda votes: (-votes[1], -votes[0])):
         items_of_votes = items_by_votes.get(votes, [])
@@ -474,12 +480,15 @@ def _figures_by_votes(
 
 
 def _sub_flags(judged: Sequence[JudgedResponse]) -> tuple[tuple[SubFlag, SubFlagAgreement], ...]:
-    counts: dict[SubFlag, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for item in judged:
-        for first, second in combinations(item.submitted, 2):
+    counts: dict[SubFlag, Counter[int]] = defaultdict(Counter)  # of pairs, by the number of raters who set the flag
+    for response in judged:
+        for first, second in combinations(response.submitted, 2):
             if first.category is not second.category or first.category is None:
                 continue
             for flag in SUB_FLAGS_OF.get(first.category, ()):
-                flagged = [flag in row.sub_flags for row in (first, second)].count(True)
-                counts[flag][2 - flagged] += 1
-    return tuple((flag, SubFlagAgreement(*counts[flag])) for flag in SubFlag if flag in counts)
+                counts[flag][(flag in first.sub_flags) + (flag in second.sub_flags)] += 1
+    return tuple(
+        (flag, SubFlagAgreement(both=counts[flag][2], one=counts[flag][1], neither=counts[flag][0]))
+        for flag in SubFlag
+        if flag in counts
+    )

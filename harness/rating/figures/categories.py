@@ -20,11 +20,11 @@ from harness.session.figures.trials import DECIDED, label_of
 from harness.statistics.intervals import CONFIDENCE, Interval, clustered_interval, design_effect, wilson
 from harness.statistics.word_intervals import wer_interval
 
-TOGETHER = 1 - (1 - CONFIDENCE) / len(Category)
+SIMULTANEOUS_CONFIDENCE = 1 - (1 - CONFIDENCE) / len(Category)
 """Confidence of each interval such that all eleven hold at once (Bonferroni)."""
 
 
-MEMBERS: dict[CategoryGroup, frozenset[Category]] = {
+GROUP_MEMBERS: dict[CategoryGroup, frozenset[Category]] = {
     CategoryGroup.SATISFIED: frozenset({Category.CORRECT}),
     CategoryGroup.HELPFUL: frozenset(
         {Category.CORRECT, Category.PARTIALLY_CORRECT, Category.INFERRABLE, Category.FINDABLE}
@@ -37,8 +37,9 @@ Figure = Category | CategoryGroup
 class Method(StrEnum):
     """Method of an interval. All intervals apply to further queries like these.
 
-    WILSON: each query was said once. CLUSTERED: repetitions of a query count as far as they differ. TOO_FEW: there is
-    only one query, repeated, and so no interval.
+    - WILSON: each query was said once.
+    - CLUSTERED: repetitions of a query count as far as they differ.
+    - TOO_FEW: there is only one query, repeated, and so no interval.
     """
 
     WILSON = "wilson"
@@ -54,9 +55,12 @@ class Method(StrEnum):
 
 @frozen
 class CountedShare:
-    """`count` of `total` responses. interval: 95 % interval. together: a wider one, such that all eleven hold at once.
+    """`count` of `total` responses.
 
-    Both are None for a total of 0, and for a single repeated query.
+    - interval: 95 % interval.
+    - together: a wider one, such that the intervals of all eleven categories hold at once.
+
+    Both intervals are None for a total of 0, and for a single repeated query.
     """
 
     count: int
@@ -90,9 +94,12 @@ class CategoryFigures:
     - unassessed: number of queries that count as recognised without assessment.
     - bases: number of categories with each basis.
     - shares: for each reading, the share of each of the eleven categories and of the derived groups.
+    - core: the responses on which the readings differ.
     - sub_flags: number of responses with each sub-flag.
-    - queries: number of different queries with a category. method: method of the intervals.
-    - flagged_too: number of responses with a category that some rater put aside. voices: number of raters.
+    - queries: number of different queries with a category.
+    - method: method of the intervals.
+    - flagged_too: number of responses with a category that some rater put aside.
+    - voices: number of raters.
     """
 
     outcomes: tuple[tuple[QueryOutcome, int], ...]
@@ -107,11 +114,12 @@ class CategoryFigures:
     voices: int = 0
 
     def count(self, *outcomes: QueryOutcome) -> int:
-        return sum(n for outcome, n in self.outcomes if outcome in outcomes)
+        """Number of queries with one of these outcomes."""
+        return sum(count for outcome, count in self.outcomes if outcome in outcomes)
 
     @property
     def planned(self) -> int:
-        return sum(n for _, n in self.outcomes)
+        return sum(count for _, count in self.outcomes)
 
     @property
     def asked(self) -> int:
@@ -157,7 +165,7 @@ class CategoryFigures:
         return "nothing was judged"
 
 
-def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
+def category_figures(trials: Iterable[RatedTrial]) -> CategoryFigures:
     """The category counts of the queries of one or more sessions."""
     all_trials = tuple(trials)
     outcomes = Counter(trial.outcome for trial in all_trials)
@@ -168,13 +176,12 @@ def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
     totals = [len(responses) for responses in queries]
 
     def shares(reading: Reading) -> Iterator[tuple[Figure, CountedShare]]:
-        of_query = [Counter(category_under(trial, reading) for trial in responses) for responses in queries]
+        query_counts = [Counter(category_under(trial, reading) for trial in responses) for responses in queries]
         counts: dict[Figure, list[int]] = {
-            category: [categories[category] for categories in of_query] for category in Category
+            category: [counter[category] for counter in query_counts] for category in Category
         }
         for group in CategoryGroup:
-            members = [counts[category] for category in Category if category in MEMBERS[group]]
-            counts[group] = [sum(group_counts) for group_counts in zip(*members, strict=True)]
+            counts[group] = [sum(counter[category] for category in GROUP_MEMBERS[group]) for counter in query_counts]
         # A rare category says too little about the similarity of repetitions, so all eleven are pooled.
         effect = design_effect([counts[figure] for figure in Category], totals)
         for figure, figure_counts in counts.items():
@@ -183,20 +190,20 @@ def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
     bases = Counter(trial.basis for trial in with_category)
     flags = Counter(flag for trial in with_category for flag in trial.sub_flags)
     lacks = Counter(map(lacks_core, with_category))
-    of_judged = [trial.judged for trial in all_trials if trial.judged is not None]
+    judged = [trial.judged for trial in all_trials if trial.judged is not None]
     return CategoryFigures(
         outcomes=tuple((outcome, outcomes[outcome]) for outcome in QueryOutcome),
         unassessed=sum(not trial.assessed for trial in all_trials if _is_recognised(trial.outcome)),
         bases=tuple((basis, bases[basis]) for basis in Basis),
         shares=tuple((reading, tuple(shares(reading))) for reading in Reading),
-        core=CoreLack(lacks[True, False], lacks[False, True], lacks[True, True]),
+        core=CoreLack(by_rater=lacks[True, False], by_scenario=lacks[False, True], by_both=lacks[True, True]),
         sub_flags=tuple((flag, flags[flag]) for flag in SubFlag),
         queries=len(by_query),
         method=method,
         flagged_too=sum(
             any(row.flags for row in trial.judged.judgments) for trial in with_category if trial.judged is not None
         ),
-        voices=len({row.rater for response in of_judged for row in response.submitted}),
+        voices=len({row.rater for response in judged for row in response.submitted}),
     )
 
 
@@ -213,8 +220,9 @@ def category_under(trial: RatedTrial, reading: Reading) -> Category | None:
 
 
 def counts_as(trial: RatedTrial, figure: Figure, reading: Reading = Reading.ADMITTED) -> bool:
+    """Whether the category of a query is this one, or belongs to this group."""
     category = category_under(trial, reading)
-    return category in MEMBERS[figure] if isinstance(figure, CategoryGroup) else category is figure
+    return category in GROUP_MEMBERS[figure] if isinstance(figure, CategoryGroup) else category is figure
 
 
 def counted_share(counts: Sequence[int], totals: Sequence[int], effect: float | None) -> CountedShare:
@@ -222,9 +230,9 @@ def counted_share(counts: Sequence[int], totals: Sequence[int], effect: float | 
     of repetitions."""
     count, total = sum(counts), sum(totals)
     if Method.of(len(totals), total) is Method.WILSON:
-        return CountedShare(count, total, wilson(count, total), wilson(count, total, TOGETHER))
+        return CountedShare(count, total, wilson(count, total), wilson(count, total, SIMULTANEOUS_CONFIDENCE))
     interval = clustered_interval(counts, totals, least_effect=effect)
-    return CountedShare(count, total, interval, clustered_interval(counts, totals, TOGETHER, effect))
+    return CountedShare(count, total, interval, clustered_interval(counts, totals, SIMULTANEOUS_CONFIDENCE, effect))
 
 
 def _is_recognised(outcome: QueryOutcome) -> bool:
@@ -267,8 +275,12 @@ def grouped(trials: Iterable[RatedTrial], grouping: By) -> tuple[tuple[str, tupl
 
 @frozen
 class CrossedFigures:
-    """Queries by two groupings at once. by: the two groupings. rows, columns: their labels. cells: the counts of each
-    pair of labels, row by row; None without queries."""
+    """Queries by two groupings at once.
+
+    - by: the two groupings.
+    - rows, columns: their labels.
+    - cells: the counts of each pair of labels, row by row; None without queries.
+    """
 
     by: tuple[By, By]
     rows: tuple[str, ...]
@@ -282,15 +294,21 @@ def crossed(trials: Sequence[RatedTrial], first: By, second: By) -> CrossedFigur
     columns = [label for label, _ in grouped(trials, second)]
     pairs = group_by(((label_by(trial, first), label_by(trial, second)), trial) for trial in trials)
     cells = tuple(
-        tuple(figures_of(pairs[row, column]) if (row, column) in pairs else None for column in columns) for row in rows
+        tuple(category_figures(pairs[row, column]) if (row, column) in pairs else None for column in columns)
+        for row in rows
     )
     return CrossedFigures((first, second), tuple(rows), tuple(columns), cells)
 
 
 @frozen
 class Waits:
-    """The pauses before attempts after the first, in seconds. count: number of known pauses. shorter: number of pauses
-    shorter than in the scenario. unknown: number of pauses that the log does not contain."""
+    """The pauses before attempts after the first.
+
+    - count: number of known pauses.
+    - least_s, median_s, most_s: of the known pauses; None without any.
+    - shorter: number of pauses shorter than in the scenario.
+    - unknown: number of pauses that the log does not contain.
+    """
 
     count: int = 0
     least_s: float | None = None
@@ -328,15 +346,16 @@ class RepromptFigures:
         return self.recognised + self.never
 
 
-def reprompts_of(trials: Iterable[RatedTrial]) -> RepromptFigures:
+def reprompt_figures(trials: Iterable[RatedTrial]) -> RepromptFigures:
     """The attempts of some queries. In intervals, repetitions of a query count as far as they differ."""
     decided = [trial for trial in trials if trial.progress.outcome in DECIDED]
     assessed = [trial for trial in decided if trial.assessed]
     by_query = group_by((trial.query, trial.attempts) for trial in assessed)
-    needed_attempts = [attempts for tries in by_query.values() for attempts in tries if attempts is not None]
+    # For each query, the attempts that each of its repetitions needed; None if it was never recognised.
     queries = list(by_query.values())
-    totals = [len(tries) for tries in queries]
-    at_first = [tries.count(1) for tries in queries]
+    needed_attempts = [attempts for repetitions in queries for attempts in repetitions if attempts is not None]
+    totals = [len(repetitions) for repetitions in queries]
+    at_first = [repetitions.count(1) for repetitions in queries]
     after_reprompt = [total - first for first, total in zip(at_first, totals, strict=True)]
     return RepromptFigures(
         needed=tuple(sorted(Counter(needed_attempts).items())),
@@ -350,23 +369,35 @@ def reprompts_of(trials: Iterable[RatedTrial]) -> RepromptFigures:
 
 
 def _mean_interval(queries: list[list[int | None]]) -> Interval | None:
-    """The interval of the mean number of attempts, computed as for word errors per word. None for fewer than two
-    queries. queries: for each query, the attempts of its repetitions (None if never recognised)."""
-    units = [[attempts - 1 for attempts in tries if attempts is not None] for tries in queries]
-    units = [repeats for repeats in units if repeats]
-    interval = wer_interval([sum(repeats) for repeats in units], [len(repeats) for repeats in units])
-    return None if interval is None else (1 + interval[0], 1 + interval[1])
+    """The interval of the mean number of attempts; None for fewer than two recognised queries.
+
+    Additional attempts per query are computed as word errors per word. queries: as in `reprompt_figures`.
+    """
+    additional = [[attempts - 1 for attempts in repetitions if attempts is not None] for repetitions in queries]
+    recognised = [counts for counts in additional if counts]
+    interval = wer_interval([sum(counts) for counts in recognised], [len(counts) for counts in recognised])
+    if interval is None:
+        return None
+    low, high = interval
+    return 1 + low, 1 + high
 
 
 def _waits(trials: Iterable[RatedTrial]) -> Waits:
-    waited: list[tuple[float | None, float]] = []
+    waits_s: list[float] = []
+    shorter = unknown = 0
     for trial in trials:
         take = trial.progress.counting
-        asked_s = trial.trial.reprompt.context_wait_s
-        waited += [(attempt.waited_s, asked_s) for attempt in take.attempts if attempt.attempt > 1] if take else []
-    measured = [(seconds, asked_s) for seconds, asked_s in waited if seconds is not None]
-    if not measured:
-        return Waits(unknown=len(waited))
-    seconds = [waited_s for waited_s, _ in measured]
-    shorter = sum(1 for waited_s, asked_s in measured if waited_s < asked_s)
-    return Waits(len(measured), min(seconds), median(seconds), max(seconds), shorter, len(waited) - len(measured))
+        if take is None:
+            continue
+        for attempt in take.attempts:
+            if attempt.attempt == 1:
+                continue
+            if attempt.waited_s is None:
+                unknown += 1
+                continue
+            waits_s.append(attempt.waited_s)
+            if attempt.waited_s < trial.trial.reprompt.context_wait_s:
+                shorter += 1
+    if not waits_s:
+        return Waits(unknown=unknown)
+    return Waits(len(waits_s), min(waits_s), median(waits_s), max(waits_s), shorter, unknown)

@@ -18,7 +18,7 @@ from harness.rating.figures.judged_responses import QueryOutcome, RatedTrial
 from harness.statistics.significance import SwapTestResult, joint_swap_test
 from harness.statistics.word_intervals import StratifiedDifference, Stratum, stratified_difference
 
-_NUMBER: dict[Category | None, int] = {category: number for number, category in enumerate(Category)}
+_CATEGORY_INDEX: dict[Category | None, int] = {category: number for number, category in enumerate(Category)}
 _MORE_IS_BETTER: dict[Figure, bool] = {
     Category.CORRECT: True,
     CategoryGroup.SATISFIED: True,
@@ -26,13 +26,18 @@ _MORE_IS_BETTER: dict[Figure, bool] = {
     Category.WRONG: False,
 }
 _Query = tuple[str, str]
-_Place = tuple[_Query, tuple[str, ...]]
+"""Id and text of a query."""
+_StratumKey = tuple[_Query, tuple[str, ...]]
+"""A query, and the labels of its conditions."""
 
 
 @frozen
 class DifferingQuery:
-    """A query on which the two sides differ. difference: weighted difference of the shares, first minus second. first,
-    second: the categories of each side, with their counts."""
+    """A query on which the two sides differ.
+
+    - difference: weighted difference of the shares, first minus second.
+    - first, second: the categories of each side, with their counts.
+    """
 
     query_id: str
     text: str
@@ -81,109 +86,124 @@ class CategoryComparison:
 def compare_categories(
     trials: Sequence[RatedTrial], first: str, second: str, figure: Figure, reading: Reading = Reading.ADMITTED
 ) -> CategoryComparison:
-    """Compares two devices by name, or two sessions by id; ValueError for an unknown name."""
-    of_first, of_second = side_of(trials, first), side_of(trials, second)
-    varying = _varying((*of_first, *of_second))
-    first_trials, second_trials = _trials_by_place(of_first, varying), _trials_by_place(of_second, varying)
-    shared = [place for place in first_trials if place in second_trials]
-    pairs = ((first_trials, second_trials), (second_trials, first_trials))
-    unpaired = [sum(len(responses) for place, responses in side.items() if place not in other) for side, other in pairs]
-    head = CategoryComparison(first, second, figure, reading, first_unpaired=unpaired[0], second_unpaired=unpaired[1])
+    """Compares two devices by name, or two sessions by id. Raises ValueError for an unknown name."""
+    first_side, second_side = trials_of_side(trials, first), trials_of_side(trials, second)
+    varying = _varying_axes((*first_side, *second_side))
+    first_trials = _trials_by_stratum(first_side, varying)
+    second_trials = _trials_by_stratum(second_side, varying)
+    comparison = CategoryComparison(
+        first,
+        second,
+        figure,
+        reading,
+        first_unpaired=sum(len(first_trials[key]) for key in first_trials if key not in second_trials),
+        second_unpaired=sum(len(second_trials[key]) for key in second_trials if key not in first_trials),
+    )
+    shared = [key for key in first_trials if key in second_trials]
     if not shared:
-        return _no_comparison(head, of_first, of_second)
-    strata = {place: _stratum(first_trials[place], second_trials[place], figure, reading) for place in shared}
-    by_query = group_by((place[0], place) for place in shared)
+        return _without_comparison(comparison, first_side, second_side)
+    strata = {key: _make_stratum(first_trials[key], second_trials[key], figure, reading) for key in shared}
+    by_query = group_by((query, (query, labels)) for query, labels in shared)
     return replace(
-        head,
+        comparison,
         queries=len(by_query),
         strata=len(shared),
-        first_responses=sum(len(first_trials[place]) for place in shared),
-        second_responses=sum(len(second_trials[place]) for place in shared),
-        difference=stratified_difference([[strata[place] for place in places] for places in by_query.values()]),
+        first_responses=sum(len(first_trials[key]) for key in shared),
+        second_responses=sum(len(second_trials[key]) for key in shared),
+        difference=stratified_difference([[strata[key] for key in keys] for keys in by_query.values()]),
         all_swap=_swap_all_categories(first_trials, second_trials, list(by_query.values()), reading),
-        differing=_differing(first_trials, second_trials, by_query, strata, reading),
+        differing=_differing_queries(first_trials, second_trials, by_query, strata, reading),
     )
 
 
-def side_of(trials: Iterable[RatedTrial], name: str) -> tuple[RatedTrial, ...]:
-    """The queries of a device, or else of a session; ValueError for an unknown name."""
+def trials_of_side(trials: Iterable[RatedTrial], name: str) -> tuple[RatedTrial, ...]:
+    """The queries of a device, or else of a session. Raises ValueError for an unknown name."""
     all_trials = tuple(trials)
-    side = [trial for trial in all_trials if trial.trial.device == name] or [
-        trial for trial in all_trials if trial.session_id == name
-    ]
+    side = [trial for trial in all_trials if trial.trial.device == name]
+    side = side or [trial for trial in all_trials if trial.session_id == name]
     if not side:
         raise ValueError(f"there is no device and no session {name!r}")
     return tuple(side)
 
 
-def _varying(trials: Iterable[RatedTrial]) -> set[str]:
+def _varying_axes(trials: Iterable[RatedTrial]) -> set[str]:
     """The axes that have several labels within a session. An axis with a single label in each session, such as a
     setting, is what is compared, so it does not separate strata."""
-    labels = {(trial.session_id, *condition) for trial in trials for condition in trial.trial.conditions}
-    return {axis for (_, axis), count in Counter(place[:2] for place in labels).items() if count > 1}
+    labels = {(trial.session_id, axis, label) for trial in trials for axis, label in trial.trial.conditions}
+    label_counts = Counter((session_id, axis) for session_id, axis, _ in labels)
+    return {axis for (_, axis), count in label_counts.items() if count > 1}
 
 
-def _trials_by_place(trials: Iterable[RatedTrial], varying: Collection[str]) -> dict[_Place, list[RatedTrial]]:
-    def place(trial: RatedTrial) -> _Place:
+def _trials_by_stratum(trials: Iterable[RatedTrial], varying: Collection[str]) -> dict[_StratumKey, list[RatedTrial]]:
+    def key(trial: RatedTrial) -> _StratumKey:
         labels = (f"{axis}={label}" for axis, label in trial.trial.conditions if axis in varying)
         return trial.query, (*trial.conditions, *labels)
 
-    return group_by((place(trial), trial) for trial in trials if trial.outcome is QueryOutcome.CATEGORY)
+    return group_by((key(trial), trial) for trial in trials if trial.outcome is QueryOutcome.CATEGORY)
 
 
-def _no_comparison(
-    head: CategoryComparison, first: Sequence[RatedTrial], second: Sequence[RatedTrial]
+def _without_comparison(
+    comparison: CategoryComparison, first: Sequence[RatedTrial], second: Sequence[RatedTrial]
 ) -> CategoryComparison:
-    for name, side in ((head.first, first), (head.second, second)):
+    """The comparison with the reason why there is none."""
+    for name, side in ((comparison.first, first), (comparison.second, second)):
         if all(trial.outcome is not QueryOutcome.CATEGORY for trial in side):
-            return replace(head, why_not=f"no response of {name} has a category")
+            return replace(comparison, why_not=f"no response of {name} has a category")
     common_queries = {trial.query for trial in first} & {trial.query for trial in second}
     why = "they have no query in common under the same conditions" if common_queries else "they have no query in common"
-    return replace(head, why_not=why)
+    return replace(comparison, why_not=why)
 
 
-def _stratum(
+def _make_stratum(
     first_trials: Sequence[RatedTrial], second_trials: Sequence[RatedTrial], figure: Figure, reading: Reading
 ) -> Stratum:
-    counts = [sum(counts_as(trial, figure, reading) for trial in side) for side in (first_trials, second_trials)]
-    return Stratum(counts[0], len(first_trials), counts[1], len(second_trials))
+    first_count = sum(counts_as(trial, figure, reading) for trial in first_trials)
+    second_count = sum(counts_as(trial, figure, reading) for trial in second_trials)
+    return Stratum(first_count, len(first_trials), second_count, len(second_trials))
 
 
 def _swap_all_categories(
-    first_trials: dict[_Place, list[RatedTrial]],
-    second_trials: dict[_Place, list[RatedTrial]],
-    queries: Sequence[Sequence[_Place]],
+    first_trials: dict[_StratumKey, list[RatedTrial]],
+    second_trials: dict[_StratumKey, list[RatedTrial]],
+    queries: Sequence[Sequence[_StratumKey]],
     reading: Reading,
 ) -> SwapTestResult | None:
-    rows = np.zeros((len(queries), len(Category)))
-    for row, places in zip(rows, queries, strict=True):
-        for place in places:
-            sides = first_trials[place], second_trials[place]
-            weight = 2 * len(sides[0]) * len(sides[1]) / (len(sides[0]) + len(sides[1]))
-            for side, sign in zip(sides, (1, -1), strict=True):
-                for trial in side:
-                    row[_NUMBER[category_under(trial, reading)]] += sign * weight / len(side)
-    return joint_swap_test(np.where(np.abs(rows) < 1e-9, 0.0, rows))
+    """The swap test over the differences of all categories, a row for each query. Strata have harmonic weights."""
+    differences = np.zeros((len(queries), len(Category)))
+    for row, keys in zip(differences, queries, strict=True):
+        for key in keys:
+            first, second = first_trials[key], second_trials[key]
+            weight = 2 * len(first) * len(second) / (len(first) + len(second))
+            for trial in first:
+                row[_CATEGORY_INDEX[category_under(trial, reading)]] += weight / len(first)
+            for trial in second:
+                row[_CATEGORY_INDEX[category_under(trial, reading)]] -= weight / len(second)
+    return joint_swap_test(np.where(np.abs(differences) < 1e-9, 0.0, differences))  # without rounding errors
 
 
-def _differing(
-    first_trials: dict[_Place, list[RatedTrial]],
-    second_trials: dict[_Place, list[RatedTrial]],
-    by_query: dict[_Query, list[_Place]],
-    strata: dict[_Place, Stratum],
+def _differing_queries(
+    first_trials: dict[_StratumKey, list[RatedTrial]],
+    second_trials: dict[_StratumKey, list[RatedTrial]],
+    by_query: dict[_Query, list[_StratumKey]],
+    strata: dict[_StratumKey, Stratum],
     reading: Reading,
 ) -> tuple[DifferingQuery, ...]:
-    differences = []
-    for query, places in by_query.items():
-        weight = sum((strata[place].weight for place in places), Fraction())
-        difference = sum((strata[place].difference for place in places), Fraction()) / weight
-        if any(strata[place].difference for place in places):
-            sides = [
-                _category_counts([trial for place in places for trial in side[place]], reading)
-                for side in (first_trials, second_trials)
-            ]
-            differences.append(DifferingQuery(*query, float(difference), *sides))
-    return tuple(sorted(differences, key=lambda entry: (-abs(entry.difference), -entry.difference, entry.query_id)))
+    differing = []
+    for (query_id, text), keys in by_query.items():
+        if not any(strata[key].difference for key in keys):
+            continue
+        weight = sum((strata[key].weight for key in keys), Fraction())
+        difference = sum((strata[key].difference for key in keys), Fraction()) / weight
+        differing.append(
+            DifferingQuery(
+                query_id,
+                text,
+                float(difference),
+                first=_category_counts([trial for key in keys for trial in first_trials[key]], reading),
+                second=_category_counts([trial for key in keys for trial in second_trials[key]], reading),
+            )
+        )
+    return tuple(sorted(differing, key=lambda entry: (-abs(entry.difference), -entry.difference, entry.query_id)))
 
 
 def _category_counts(trials: Iterable[RatedTrial], reading: Reading) -> tuple[tuple[Category, int], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -24,8 +24,9 @@ from harness.statistics.agreement import leading_label
 class JudgedResponse:
     """A first response with its judgments in force, oldest first, at most one per rater.
 
-    judgments: those of raters, with any status. settled: the adjudication in force, which is not among them; None
-    without one. programs: judgments of programs, which count in no category, agreement or consensus.
+    - judgments: those of raters, with any status.
+    - settled: the adjudication in force, which is not among them; None without one.
+    - programs: judgments of programs, which count in no category, agreement or consensus.
     """
 
     session_id: str
@@ -61,7 +62,10 @@ class JudgedResponse:
 
 @frozen
 class RatedSession:
-    """A session with its responses (`judged_in`) and all judgment rows, oldest first. Memory probes are not judged."""
+    """A session with its responses (`judged_responses_of`) and all judgment rows, oldest first.
+
+    Memory probes are not judged.
+    """
 
     folder: Path
     session_id: str
@@ -70,64 +74,74 @@ class RatedSession:
     rows: tuple[Judgment, ...]
 
 
-def judged_in(
+def judged_responses_of(
     session_id: str, trials: Iterable[TrialProgress], rows: Iterable[Judgment], *, with_programs: bool = False
 ) -> tuple[JudgedResponse, ...]:
     """A session's first responses in the order of playing, judged or not.
 
-    rows: every judgment row of the session, oldest first (`log.reader.rating_rows`), including those in the log.
-    A judgment belongs to its clip, so a trial that was run again must be judged again. with_programs: whether programs
-    count as raters, like people.
+    A judgment belongs to its clip, so a trial that was run again must be judged again. rows: every judgment row of the
+    session, oldest first (`log.reader.rating_rows`), including those in the log. with_programs: whether programs count
+    as raters, like people.
     """
-    by_clip: dict[tuple[str, str], list[Judgment]] = defaultdict(list)
+    rows_by_clip: dict[tuple[str, str], list[Judgment]] = defaultdict(list)
     ids: set[str] = set()
     for row in rows:
         if row.id not in ids:
             ids.add(row.id)
-            by_clip[row.trial_id, row.clip_sha256].append(row)
+            rows_by_clip[row.trial_id, row.clip_sha256].append(row)
     responses = []
     for trial in trials:
         response = trial.response
         if response is None:
             continue
-        judgments_in_force = in_force(by_clip.get((trial.trial.id, response.clip.sha256), []))
+        judgments_in_force = in_force(rows_by_clip.get((trial.trial.id, response.clip.sha256), []))
         latest = {judgment.rater: judgment for judgment in judgments_in_force if not judgment.adjudicates}
-        settled = [
+        adjudications = [
             judgment
             for judgment in judgments_in_force
             if judgment.adjudicates and judgment.status is JudgmentStatus.SUBMITTED
         ]
-        raters = tuple(judgment for judgment in judgments_in_force if latest.get(judgment.rater) is judgment)
-        people = tuple(judgment for judgment in raters if with_programs or not judgment.program)
-        programs = tuple(judgment for judgment in raters if judgment not in people)
+        of_raters = tuple(judgment for judgment in judgments_in_force if latest.get(judgment.rater) is judgment)
+        counting = tuple(judgment for judgment in of_raters if with_programs or not judgment.program)
         responses.append(
-            JudgedResponse(session_id, trial, response, people, settled[-1] if settled else None, programs)
+            JudgedResponse(
+                session_id,
+                trial,
+                response,
+                judgments=counting,
+                settled=adjudications[-1] if adjudications else None,
+                programs=tuple(judgment for judgment in of_raters if judgment not in counting),
+            )
         )
     return tuple(responses)
 
 
 class QueryOutcome(StrEnum):
-    """The outcome of a query. Each query has exactly one.
-
-    NOT_PLAYED: not played yet. NOT_TESTED: skipped, aborted or interrupted. NOT_RECOGNISED: misheard, no wake, or
-    silence up to the last attempt. INCONCLUSIVE: answered, without evidence of recognition. SILENT: recognised (or not
-    assessed), without an answer. NO_RECORDING: answered, without a recording. The others have a first response:
-    UNJUDGED, SKIPPED by its raters, FLAGGED (put aside), HELD until its effect is known, DISPUTED (raters differ
-    without consensus or adjudication), CATEGORY.
-    """
+    """The outcome of a query. Each query has exactly one. From UNJUDGED on, it has a first response."""
 
     NOT_PLAYED = "not_played"
+    """Not played yet."""
     NOT_TESTED = "not_tested"
+    """Skipped, aborted or interrupted."""
     NOT_RECOGNISED = "not_recognised"
+    """Misheard, no wake, or silence up to the last attempt."""
     INCONCLUSIVE = "inconclusive"
+    """Answered, without evidence of recognition."""
     SILENT = "silent"
+    """Recognised (or not assessed), without an answer."""
     NO_RECORDING = "no_recording"
+    """Answered, without a recording."""
     UNJUDGED = "unjudged"
     SKIPPED = "skipped"
+    """Left for later by its raters."""
     FLAGGED = "flagged"
+    """Put aside by a rater."""
     HELD = "held"
+    """Held until its effect is known."""
     DISPUTED = "disputed"
+    """Raters differ, without a consensus or an adjudication."""
     CATEGORY = "category"
+    """It has a category."""
 
 
 class Basis(StrEnum):
@@ -141,10 +155,11 @@ class Basis(StrEnum):
 
 @frozen
 class RatedTrial:
-    """A planned query with its outcome. judged: the first response; None without one. category, basis: None unless the
-    outcome is CATEGORY.
+    """A planned query with its outcome.
 
-    sub_flags: those that at least half of the raters who gave the category have set; with an adjudication, its own.
+    - judged: the first response; None without one.
+    - category, basis: None unless the outcome is CATEGORY.
+    - sub_flags: those that at least half of the raters who gave the category have set; with an adjudication, its own.
     """
 
     session_id: str
@@ -173,8 +188,9 @@ class RatedTrial:
     def assessed(self) -> bool:
         """Whether evidence of what the device heard decided if the query was repeated."""
         take = self.progress.counting
-        by_words = not self.trial.until_understood
-        return by_words and take is not None and take.recognition not in (None, Recognition.NOT_ASSESSED)
+        if self.trial.until_understood or take is None:
+            return False
+        return take.recognition not in (None, Recognition.NOT_ASSESSED)
 
     @property
     def attempts(self) -> int | None:
@@ -186,9 +202,7 @@ class RatedTrial:
 AXES = (Grouping.VOICE, Grouping.LEVEL, Grouping.GAP, Grouping.POSITION, Grouping.NOISE)
 
 
-def rows_asked_for(
-    rows: Iterable[Judgment], raters: tuple[str, ...] = (), round_id: str | None = None
-) -> list[Judgment]:
+def select_rows(rows: Iterable[Judgment], raters: tuple[str, ...] = (), round_id: str | None = None) -> list[Judgment]:
     """The rows of some raters, or of one round; all by default. Keeps the order, oldest first.
 
     raters: selects only their judgments, without adjudications; () for all. round_id: selects the rows of this round,
@@ -196,38 +210,40 @@ def rows_asked_for(
     """
     if not raters and round_id is None:
         return list(rows)
-    by_id: dict[str, Judgment] = {}
+    selected: dict[str, Judgment] = {}
     keys = {name_key(name) for name in raters}
     for row in rows:
         if raters and (row.adjudicates or name_key(row.rater) not in keys):
             continue
-        if round_id is None or row.round == round_id or row.replaces in by_id or by_id.keys() & set(row.adjudicates):
-            by_id[row.id] = row
-    return list(by_id.values())
+        is_in_round = round_id is None or row.round == round_id
+        concerns_selected = row.replaces in selected or not selected.keys().isdisjoint(row.adjudicates)
+        if is_in_round or concerns_selected:
+            selected[row.id] = row
+    return list(selected.values())
 
 
-def rated_in(
+def rated_trials_of(
     session_id: str, trials: Iterable[TrialProgress], judged: Iterable[JudgedResponse]
 ) -> tuple[RatedTrial, ...]:
     """The queries of a session in the order of playing. Other kinds of trials, and devices without a voice, are left
     out.
 
-    judged: `judged_in` of the same session.
+    judged: `judged_responses_of` the same session.
     """
     by_trial = {response.trial.trial.id: response for response in judged}
     return tuple(
-        _rated(session_id, trial, by_trial.get(trial.trial.id))
+        _rate_trial(session_id, trial, by_trial.get(trial.trial.id))
         for trial in trials
         if trial.trial.listening is None and trial.trial.memory is None and trial.trial.responds
     )
 
 
-def _rated(session_id: str, trial: TrialProgress, judged: JudgedResponse | None) -> RatedTrial:
+def _rate_trial(session_id: str, trial: TrialProgress, judged: JudgedResponse | None) -> RatedTrial:
     if judged is None:
-        return RatedTrial(session_id, trial, _end_of(trial))
+        return RatedTrial(session_id, trial, _outcome_without_response(trial))
     category, basis = _final_category(judged)
     if category is None:
-        return RatedTrial(session_id, trial, _waiting(judged), judged)
+        return RatedTrial(session_id, trial, _outcome_without_category(judged), judged)
     return RatedTrial(
         session_id=session_id,
         progress=trial,
@@ -239,7 +255,7 @@ def _rated(session_id: str, trial: TrialProgress, judged: JudgedResponse | None)
     )
 
 
-def _end_of(trial: TrialProgress) -> QueryOutcome:
+def _outcome_without_response(trial: TrialProgress) -> QueryOutcome:
     take = trial.counting
     match trial.outcome:
         case None:
@@ -247,12 +263,9 @@ def _end_of(trial: TrialProgress) -> QueryOutcome:
         case Outcome.NO_WAKE | Outcome.MISHEARD:
             return QueryOutcome.NOT_RECOGNISED
         case Outcome.NO_RESPONSE:
-            heard = take.recognition if take else None
-            return (
-                QueryOutcome.SILENT
-                if heard in (Recognition.YES, Recognition.NOT_ASSESSED)
-                else QueryOutcome.NOT_RECOGNISED
-            )
+            if take is not None and take.recognition in (Recognition.YES, Recognition.NOT_ASSESSED):
+                return QueryOutcome.SILENT
+            return QueryOutcome.NOT_RECOGNISED
         case Outcome.INCONCLUSIVE:
             return QueryOutcome.INCONCLUSIVE
         case Outcome.RESPONDED | Outcome.LATE:
@@ -270,11 +283,12 @@ def _final_category(judged: JudgedResponse) -> tuple[Category | None, Basis | No
     if judged.agreed is not None:
         return judged.agreed, Basis.UNANIMOUS if len(judgments) > 1 else Basis.ALONE
     if judged.consensus is not None:
-        return judged.consensus[0], Basis.CONSENSUS
+        category, _ = judged.consensus
+        return category, Basis.CONSENSUS
     return None, None
 
 
-def _waiting(judged: JudgedResponse) -> QueryOutcome:
+def _outcome_without_category(judged: JudgedResponse) -> QueryOutcome:
     """The outcome of a response without a category. A flag precedes a hold, and a hold precedes a skip."""
     if judged.disputed:
         return QueryOutcome.DISPUTED
@@ -295,15 +309,16 @@ def _sub_flags(judged: JudgedResponse, category: Category) -> frozenset[SubFlag]
     flag_sets = [
         frozenset(map(SubFlag, judgment.sub_flags)) for judgment in judged.submitted if judgment.category is category
     ]
-    return frozenset(flag for flag in SubFlag if 2 * sum(flag in flags for flags in flag_sets) >= len(flag_sets) > 0)
+    counts = Counter(flag for flags in flag_sets for flag in flags)
+    return frozenset(flag for flag, count in counts.items() if 2 * count >= len(flag_sets))
 
 
 def read_sessions(folders: Sequence[Path]) -> tuple[RatedSession, ...]:
-    """Reads sessions in the given order; LogError. InputError if two folders contain the same session."""
+    """Reads sessions in the given order. Raises LogError, and InputError if two folders contain the same session."""
     session_by_id: dict[str, RatedSession] = {}
     names: dict[str, str] = {}
     for folder in folders:
-        session = _read(folder, names)
+        session = _read_session(folder, names)
         first = session_by_id.setdefault(session.session_id, session)
         if first is not session:
             raise InputError(
@@ -313,10 +328,10 @@ def read_sessions(folders: Sequence[Path]) -> tuple[RatedSession, ...]:
     return tuple(session_by_id.values())
 
 
-def with_rows_of(
+def with_selected_rows(
     sessions: Sequence[RatedSession], round_id: str | None, raters: tuple[str, ...] = (), *, with_programs: bool = False
 ) -> tuple[RatedSession, ...]:
-    """The sessions with only the judgments of one round, or of some raters (`rows_asked_for`).
+    """The sessions with only the judgments of one round, or of some raters (`select_rows`).
 
     Programs count like people only with `with_programs`, or by name in `raters`.
     """
@@ -324,19 +339,21 @@ def with_rows_of(
         return tuple(sessions)
     with_programs = with_programs or bool(raters)
     return tuple(
-        _replace_rows(session, rows_asked_for(session.rows, raters, round_id), with_programs) for session in sessions
+        _with_rows(session, select_rows(session.rows, raters, round_id), with_programs) for session in sessions
     )
 
 
 def rated_trials(sessions: Sequence[RatedSession]) -> tuple[RatedTrial, ...]:
     """The queries of all sessions, with their outcomes."""
     return tuple(
-        trial for session in sessions for trial in rated_in(session.session_id, session.trials, session.responses)
+        trial
+        for session in sessions
+        for trial in rated_trials_of(session.session_id, session.trials, session.responses)
     )
 
 
-def with_one_name(rows: Iterable[Judgment], names: dict[str, str]) -> list[Judgment]:
-    """The rows, with each rater's name in its first spelling. names: spelling by key; new names are added to it."""
+def unify_rater_names(rows: Iterable[Judgment], names: dict[str, str]) -> list[Judgment]:
+    """The rows, with each rater's name in its first spelling. names: the spellings by key; new ones are added."""
     renamed_rows = []
     for row in rows:
         name = names.setdefault(name_key(row.rater), row.rater)
@@ -344,16 +361,16 @@ def with_one_name(rows: Iterable[Judgment], names: dict[str, str]) -> list[Judgm
     return renamed_rows
 
 
-def _read(folder: Path, names: dict[str, str]) -> RatedSession:
+def _read_session(folder: Path, names: dict[str, str]) -> RatedSession:
     played = SessionTrials()
     with LogReader(folder) as reader:
         for record in reader.records():
             played.add(record)
     session_id = played.session.session_id if played.session else folder.resolve().name
     rows = [entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven)]
-    return _replace_rows(RatedSession(folder, session_id, played.trials, (), ()), with_one_name(rows, names))
+    return _with_rows(RatedSession(folder, session_id, played.trials, (), ()), unify_rater_names(rows, names))
 
 
-def _replace_rows(session: RatedSession, rows: Sequence[Judgment], with_programs: bool = False) -> RatedSession:
-    responses = judged_in(session.session_id, session.trials, rows, with_programs=with_programs)
+def _with_rows(session: RatedSession, rows: Sequence[Judgment], with_programs: bool = False) -> RatedSession:
+    responses = judged_responses_of(session.session_id, session.trials, rows, with_programs=with_programs)
     return replace(session, responses=responses, rows=tuple(rows))

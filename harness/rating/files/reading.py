@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.base.plain_json import refuse_constant
 from harness.base.text_file import (
+    MAX_LISTED,
     CsvRows,
     Problems,
     read_bytes,
@@ -37,77 +38,87 @@ MAX_COLUMNS = 1000
 class RawRows:
     """The rows of a file, not yet checked.
 
-    - header: column names, all different. line: line number of the header; 0 if the file has none.
+    - header: column names, all different. header_line: line number of the header; 0 if the file has none.
     - rows: line number and cells of each row.
     - bad_lines: errors in lines that are not rows; filled while the rows are read.
-    - number: turns the text of a number in a cell into the form that Python reads.
+    - normalise_number: turns the text of a number in a cell into the form that Python reads.
     """
 
     file: str
     header: list[str]
-    line: int
+    header_line: int
     rows: Iterable[tuple[int, list[object]]]
     bad_lines: list[InputError]
-    number: Callable[[str], str] = str
+    normalise_number: Callable[[str], str] = str
 
 
-def csv_table(path: Path, encoding: str | None) -> RawRows:
-    """Reads CSV with a header; InputProblems if the file is not text or not CSV."""
+def read_csv(path: Path, encoding: str | None) -> RawRows:
+    """Reads CSV with a header. Raises InputProblems if the file is not text or not CSV."""
     text, faults = read_text_and_faults(path, encoding, as_written=True)
-    broken = Problems(str(path))
-    table = CsvRows.of(text, broken, separator_of(path.name))
+    csv_problems = Problems(str(path))
+    table = CsvRows.of(text, csv_problems, separator_of(path.name))
     lines = list(table) or [(1, [])]
-    broken.refuse()
-    line, header = lines[0]
+    csv_problems.refuse()
+    header_line, header = lines[0]
+    # A row may have several lines: it ends where the next one begins.
     ends = [number for number, _ in lines[1:]] + [max(faults, default=0) + 1]
-    wrong = [
-        [faults[number] for number in range(begins, end) if number in faults]
-        for (begins, _), end in zip(lines, ends, strict=True)
+    faults_by_row = [
+        [faults[number] for number in range(begin, end) if number in faults]
+        for (begin, _), end in zip(lines, ends, strict=True)
     ]
-    if wrong[0] or (wrong[1:] and all(wrong[1:])):
-        raise InputProblems([fault for faults in wrong for fault in faults][:50])
+    header_faults, *row_faults = faults_by_row
+    if header_faults or (row_faults and all(row_faults)):
+        raise InputProblems([fault for faults_of_row in faults_by_row for fault in faults_of_row][:MAX_LISTED])
     names = [name.strip() for name in header]
     problems = Problems(str(path))
     for index, name in enumerate(names):
         if not name:
-            problems.add(line, 1, f"column {index + 1} has no name", "Name it, or remove its comma from every row")
+            remedy = "Name it, or remove its comma from every row"
+            problems.add(header_line, 1, f"column {index + 1} has no name", remedy)
         elif names.index(name) < index:
-            problems.add(line, 1, f"two columns are called {shown(name)}", "Rename one")
+            problems.add(header_line, 1, f"two columns are called {shown(name)}", "Rename one")
     problems.refuse()
     errors: list[InputError] = []
-    rows = zip(lines[1:], wrong[1:], strict=True)
-    return RawRows(str(path), names, line, _csv_rows(rows, len(names), str(path), errors), errors, table.number)
+    rows = _checked_csv_rows(zip(lines[1:], row_faults, strict=True), len(names), str(path), errors)
+    return RawRows(str(path), names, header_line, rows, errors, table.number)
 
 
-def _csv_rows(
-    lines: Iterable[tuple[tuple[int, list[str]], list[InputError]]], columns: int, file: str, errors: list[InputError]
+def _checked_csv_rows(
+    rows: Iterable[tuple[tuple[int, list[str]], list[InputError]]],
+    column_count: int,
+    file: str,
+    errors: list[InputError],
 ) -> Iterator[tuple[int, list[object]]]:
-    for (line, row), faults in lines:
+    """The rows without faults and with a field for each column. Adds the errors of the others."""
+    for (line, row), faults in rows:
         if faults:
             errors.append(faults[0])
             continue
-        if len(row) != columns:
-            problem = f"{counted(len(row), 'field')}, but the header has {columns}"
+        if len(row) != column_count:
+            problem = f"{counted(len(row), 'field')}, but the header has {column_count}"
             remedy = "Write one for each column, empty for none; put a field with commas in quotes"
             errors.append(InputError(problem, place=Place(file, line, 1), remedy=remedy))
             continue
         yield line, list(row)
 
 
-def jsonl_table(path: Path, encoding: str | None) -> RawRows:
-    """Reads JSON lines. The header has every key that occurs, in order of first occurrence."""
+def read_jsonl(path: Path, encoding: str | None) -> RawRows:
+    """Reads JSON lines. The header has every key that occurs, in order of first occurrence.
+
+    Raises InputError for too many keys, and InputProblems if no line is valid.
+    """
     errors: list[InputError] = []
     objects: list[tuple[int, dict[str, object]]] = []
     names: dict[str, None] = {}
-    whole, faults = read_text_and_faults(path, encoding)
-    for line, text in enumerate(whole.split("\n"), 1):
+    file_text, faults = read_text_and_faults(path, encoding)
+    for line, text in enumerate(file_text.split("\n"), 1):
         if not text or text.isspace():
             continue
         if line in faults:
             errors.append(faults[line])
             continue
         try:
-            row = json.loads(text, object_pairs_hook=_object, parse_constant=refuse_constant)
+            row = json.loads(text, object_pairs_hook=_object_without_duplicates, parse_constant=refuse_constant)
             if not isinstance(row, dict):
                 raise ValueError(f"a line holds an object, not {shown(text)}")
         except (ValueError, RecursionError) as error:
@@ -124,13 +135,17 @@ def jsonl_table(path: Path, encoding: str | None) -> RawRows:
             remedy="Use the same keys on each line",
         )
     if not objects and errors:
-        raise InputProblems(errors[:50])
+        raise InputProblems(errors[:MAX_LISTED])
     header = list(names)
-    return RawRows(str(path), header, 0, ((line, [row.get(name) for name in header]) for line, row in objects), errors)
+    rows = ((line, [row.get(name) for name in header]) for line, row in objects)
+    return RawRows(str(path), header, header_line=0, rows=rows, bad_lines=errors)
 
 
-def parquet_table(path: Path) -> RawRows:
-    """Reads Parquet. Its rows, from 1, count as lines. HarnessError if the library for it is not installed."""
+def read_parquet(path: Path) -> RawRows:
+    """Reads Parquet. Its rows, from 1, count as lines.
+
+    Raises InputError for a file that is not valid, and HarnessError if the library for it is not installed.
+    """
     demand_parquet(Place(str(path)))
     import pyarrow
     import pyarrow.parquet
@@ -141,16 +156,16 @@ def parquet_table(path: Path) -> RawRows:
         names = list(table.column_names)
         columns = [column.to_pylist() for column in table.columns]
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        first = str(error).split("\n")[0]
+        reason = str(error).split("\n")[0]
         remedy = "Check the program that wrote it"
-        raise InputError(f"not a Parquet file: {first}", place=Place(str(path)), remedy=remedy) from error
+        raise InputError(f"not a Parquet file: {reason}", place=Place(str(path)), remedy=remedy) from error
     if len(set(names)) < len(names):
         raise InputError("two columns have the same name", place=Place(str(path)), remedy="Rename one")
     rows = ((number, list(cells)) for number, cells in enumerate(zip(*columns, strict=True), 1))
-    return RawRows(str(path), names, 0, rows, [])
+    return RawRows(str(path), names, header_line=0, rows=rows, bad_lines=[])
 
 
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _object_without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise ValueError("a key occurs twice")
@@ -161,8 +176,8 @@ Value = str | int | float | bool | tuple[str, ...]
 MAX_CELL_CHARS = 100_000
 """Most characters of a cell."""
 _WHOLE = re.compile(r"[-+]?[0-9]{1,15}(\.0+)?")
-_HALF = re.compile("[\ud800-\udfff]")
-_MAX_EXACT_FLOAT = 1 << 53  # Whole numbers below are exact as floats.
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MAX_EXACT_FLOAT = 1 << 53  # whole numbers below are exact as floats
 _YES = frozenset({"true", "yes", "1"})
 _NO = frozenset({"false", "no", "0"})
 
@@ -177,23 +192,23 @@ class WrongCell(Exception):
         self.remedy = remedy
 
 
-def value_of(cell: object, content: ColumnContent) -> Value | None:
-    """The value of a cell; None if it is empty. WrongCell."""
+def parse_cell(cell: object, content: ColumnContent) -> Value | None:
+    """The value of a cell; None if it is empty. Raises WrongCell."""
     if cell is None or cell == "" or (isinstance(cell, float) and math.isnan(cell)):
         return None
     if isinstance(cell, str):
         if len(cell) > MAX_CELL_CHARS:
             raise WrongCell(f"a cell of {len(cell):,} characters", f"Write at most {MAX_CELL_CHARS:,}")
-        _refuse_halves(cell)
-    return _READERS[content](cell)
+        _refuse_surrogates(cell)
+    return _PARSERS[content](cell)
 
 
-def _refuse_halves(text: str) -> None:
-    if not text.isascii() and _HALF.search(text):
+def _refuse_surrogates(text: str) -> None:
+    if not text.isascii() and _SURROGATE.search(text):
         raise WrongCell(f"an incomplete character in {shown(text)}", "Write whole characters")
 
 
-def _text(cell: object) -> str | None:
+def _parse_text(cell: object) -> str | None:
     match cell:
         case str():
             return cell if cell.strip() else None
@@ -202,7 +217,7 @@ def _text(cell: object) -> str | None:
     return str(cell)
 
 
-def _integer(cell: object) -> int | None:
+def _parse_integer(cell: object) -> int | None:
     match cell:
         case bool():
             pass
@@ -217,7 +232,7 @@ def _integer(cell: object) -> int | None:
     raise WrongCell(f"{shown(str(cell))} is not a whole number", "Write digits only")
 
 
-def _number(cell: object) -> float | None:
+def _parse_number(cell: object) -> float | None:
     number = math.nan
     match cell:
         case bool():
@@ -229,16 +244,16 @@ def _number(cell: object) -> float | None:
         case str() if WRITTEN_NUMBER.fullmatch(cell.strip()):
             number = float(cell.strip())
         case str():
-            number = _moment(cell.strip())
+            number = _parse_time(cell.strip())
         case datetime():
-            number = _moment(cell.isoformat())
+            number = _parse_time(cell.isoformat())
     if not math.isfinite(number):
         remedy = "Write a number, such as 12.5; for a time, Unix time or 2026-01-31T10:00:00Z"
         raise WrongCell(f"{shown(str(cell))} is not a number", remedy)
     return number
 
 
-def _moment(text: str) -> float:
+def _parse_time(text: str) -> float:
     """Unix time of an ISO 8601 time with a zone; NaN for anything else."""
     try:
         moment = datetime.fromisoformat(text)
@@ -247,7 +262,7 @@ def _moment(text: str) -> float:
     return moment.timestamp() if moment.tzinfo is not None else math.nan
 
 
-def _yes_no(cell: object) -> bool | None:
+def _parse_yes_no(cell: object) -> bool | None:
     if isinstance(cell, bool):
         return cell
     word = str(cell).strip().lower()
@@ -258,7 +273,7 @@ def _yes_no(cell: object) -> bool | None:
     raise WrongCell(f"{shown(str(cell))} is not true or false", "Write true or false")
 
 
-def _list(cell: object) -> tuple[str, ...] | None:
+def _parse_list(cell: object) -> tuple[str, ...] | None:
     items: object = cell
     if isinstance(cell, str):
         text = cell.strip()
@@ -273,33 +288,34 @@ def _list(cell: object) -> tuple[str, ...] | None:
     if not isinstance(items, list) or not all(isinstance(word, str) for word in items):
         raise WrongCell(f"{shown(str(cell))} is not a list of words", "Write one;two")
     for word in items:
-        _refuse_halves(word)
+        _refuse_surrogates(word)
     return tuple(word for word in items if word) or None
 
 
-_READERS: dict[ColumnContent, Callable[[object], Value | None]] = {
-    ColumnContent.TEXT: _text,
-    ColumnContent.WHOLE: _integer,
-    ColumnContent.NUMBER: _number,
-    ColumnContent.YES_NO: _yes_no,
-    ColumnContent.LIST: _list,
+_PARSERS: dict[ColumnContent, Callable[[object], Value | None]] = {
+    ColumnContent.TEXT: _parse_text,
+    ColumnContent.WHOLE: _parse_integer,
+    ColumnContent.NUMBER: _parse_number,
+    ColumnContent.YES_NO: _parse_yes_no,
+    ColumnContent.LIST: _parse_list,
 }
 
 
-_AT_LEAST = {"take": 1, "attempt": 1, "position": 1, "plays": 0, "heard_ms": 0, "time_to_answer_s": 0}
-_WORDS: dict[str, type[StrEnum]] = {
+_MINIMA = {"take": 1, "attempt": 1, "position": 1, "plays": 0, "heard_ms": 0, "time_to_answer_s": 0}
+_ENUM_COLUMNS: dict[str, type[StrEnum]] = {
     "status": JudgmentStatus, "effect": EffectOutcome, "proposed": Category, "proposal_shown": ProposalShown,
     "unaided": Category
 }  # fmt: skip
-_LISTS: dict[str, type[StrEnum]] = {"sub_flags": SubFlag, "flags": Flag}
+_ENUM_LIST_COLUMNS: dict[str, type[StrEnum]] = {"sub_flags": SubFlag, "flags": Flag}
 
 
 @frozen
 class ParsedJudgment:
     """A row with valid values, whose response is not looked up yet.
 
-    line: its line in the file, from 1; for Parquet its row. values: the values that are not empty, by column. category:
-    None unless the status is SUBMITTED.
+    - line: its line in the file, from 1; for Parquet its row.
+    - values: the values that are not empty, by column.
+    - category: None unless the status is SUBMITTED.
     """
 
     line: int
@@ -308,18 +324,19 @@ class ParsedJudgment:
     category: Category | None
 
     def text(self, column: str) -> str:
-        """A text; "" when it is absent."""
+        """The value of a column as text; "" if it is empty."""
         return str(self.values.get(column, ""))
 
     def integer(self, column: str) -> int | None:
+        """The value of a column if it is a whole number; else None."""
         number = self.values.get(column)
         return number if isinstance(number, int) else None
 
 
-def row_of(line: int, values: dict[str, Value], categories: Mapping[str, Category]) -> ParsedJudgment:
-    """Checks a row; WrongCell.
+def check_row(line: int, values: dict[str, Value], categories: Mapping[str, Category]) -> ParsedJudgment:
+    """Checks the values of a row against each other, and parses words. Raises WrongCell.
 
-    values: its values by column. categories: the category for every accepted word, in lower case.
+    values: by column; they are changed. categories: the category for every accepted word, in lower case.
     """
     rater = str(values.get("rater", "")).strip()
     if not rater:
@@ -334,44 +351,49 @@ def row_of(line: int, values: dict[str, Value], categories: Mapping[str, Categor
         raise WrongCell(
             "the row names no response", "Write the response's trial, or the SHA-256 of its clip (clip_sha256)"
         )
-    for column, least in _AT_LEAST.items():
-        number = values.get(column)
-        if isinstance(number, int | float) and number < least:
-            raise WrongCell(f"{column} is {number}", f"Write at least {least}")
-    if values.get("confidence", 1) not in (1, 2, 3):
-        raise WrongCell(f"the confidence is {values['confidence']}", "Write 1 (unsure), 2 or 3 (sure)")
-    share = values.get("proposed_probability")
-    if isinstance(share, int | float) and not 0 <= share <= 1:
-        raise WrongCell(f"proposed_probability is {share}", "Write a number from 0 to 1")
-    certain = values.get("program_confidence")
-    if isinstance(certain, int | float) and not (values.get("program") and 0 <= certain <= 1):
-        raise WrongCell(
-            f"program_confidence is {certain}", "Write a number from 0 to 1, and true in the column program"
-        )
+    _check_numbers(values)
     if ("span_start_s" in values) != ("span_end_s" in values):
         raise WrongCell("only one of span_start_s and span_end_s is given", "Write both, or neither")
-    for column, kind in _WORDS.items():
+    for column, enum in _ENUM_COLUMNS.items():
         if column in values:
-            values[column] = _enum_word(str(values[column]), kind, column)
-    for column, kind in _LISTS.items():
+            values[column] = _parse_enum_value(str(values[column]), enum, column)
+    for column, enum in _ENUM_LIST_COLUMNS.items():
         cell = values.get(column)
         if isinstance(cell, tuple):
-            values[column] = tuple(_enum_word(word, kind, column) for word in cell)
-    category = _category(str(values.pop("category", "")), categories)
-    status = _status(values.pop("status", None), category)
+            values[column] = tuple(_parse_enum_value(word, enum, column) for word in cell)
+    category = _parse_category(str(values.pop("category", "")), categories)
+    status = _check_status(values.pop("status", None), category)
     _check_sub_flags(values.get("sub_flags", ()), category)
     return ParsedJudgment(line, values, status, category)
 
 
-def _enum_word(text: str, kind: type[StrEnum], column: str) -> str:
+def _check_numbers(values: Mapping[str, Value]) -> None:
+    for column, minimum in _MINIMA.items():
+        number = values.get(column)
+        if isinstance(number, int | float) and number < minimum:
+            raise WrongCell(f"{column} is {number}", f"Write at least {minimum}")
+    if values.get("confidence", 1) not in (1, 2, 3):
+        raise WrongCell(f"the confidence is {values['confidence']}", "Write 1 (unsure), 2 or 3 (sure)")
+    probability = values.get("proposed_probability")
+    if isinstance(probability, int | float) and not 0 <= probability <= 1:
+        raise WrongCell(f"proposed_probability is {probability}", "Write a number from 0 to 1")
+    confidence = values.get("program_confidence")
+    if isinstance(confidence, int | float) and not (values.get("program") and 0 <= confidence <= 1):
+        raise WrongCell(
+            f"program_confidence is {confidence}", "Write a number from 0 to 1, and true in the column program"
+        )
+
+
+def _parse_enum_value(text: str, enum: type[StrEnum], column: str) -> str:
     word = text.strip().lower().replace(" ", "_")
-    allowed = [member.value for member in kind]
+    allowed = [member.value for member in enum]
     if word not in allowed:
         raise WrongCell(f"{shown(text)} is not a value of {column}", nearest(word, allowed))
     return word
 
 
-def _category(text: str, categories: Mapping[str, Category]) -> Category | None:
+def _parse_category(text: str, categories: Mapping[str, Category]) -> Category | None:
+    """The category that a cell names; None for an empty one."""
     word = " ".join(text.lower().split())
     if not word:
         return None
@@ -382,7 +404,8 @@ def _category(text: str, categories: Mapping[str, Category]) -> Category | None:
     return category
 
 
-def _status(value: Value | None, category: Category | None) -> JudgmentStatus:
+def _check_status(value: Value | None, category: Category | None) -> JudgmentStatus:
+    """The status of a row, which must fit its category. Without a status, the category decides."""
     if value is None:
         if category is None:
             raise WrongCell("the row has no category", "Write a category, or a status such as skipped")
@@ -414,24 +437,27 @@ ALIASES = {
     "time": "given_wall_s",
 }
 """Other names that columns may have."""
-NEEDED = ("rater", "category")
+REQUIRED_FIELDS = ("rater", "category")
 
 
 @frozen
 class JudgmentFile:
-    """A file of judgments. rows: the valid rows, in order. problems: errors of other rows. bad: number of other rows.
+    """A file of judgments.
 
-    left_out: unknown columns, which are ignored.
+    - rows: the valid rows, in order.
+    - problems: errors of other rows, of which only the first are listed.
+    - bad_count: number of other rows.
+    - ignored_columns: unknown columns.
     """
 
     rows: tuple[ParsedJudgment, ...]
     problems: tuple[InputError, ...]
-    bad: int
-    left_out: tuple[str, ...]
+    bad_count: int
+    ignored_columns: tuple[str, ...]
 
 
-def format_of(path: Path) -> Format:
-    """The format that a file's suffix names; InputError."""
+def format_from_suffix(path: Path) -> Format:
+    """The format that a file's suffix names. Raises InputError for another suffix."""
     suffix = path.suffix.lower().lstrip(".")
     formats = {"ndjson": Format.JSONL, **{file_format.value: file_format for file_format in Format}}
     if suffix not in formats:
@@ -442,59 +468,68 @@ def format_of(path: Path) -> Format:
 
 def read_judgments(
     path: Path,
-    kind: Format,
+    file_format: Format,
     categories: Mapping[str, Category],
     names: Mapping[str, str] | None = None,
     encoding: str | None = None,
 ) -> JudgmentFile:
-    """Reads all rows of a file; InputError, InputProblems if it is not a table of judgments.
+    """Reads all rows of a file. Raises InputError or InputProblems if it is not a table of judgments.
 
     categories: the category for every accepted word, in lower case. names: the field of each column with another name.
     """
-    match kind:
+    match file_format:
         case Format.CSV:
-            table = csv_table(path, encoding)
+            table = read_csv(path, encoding)
         case Format.JSONL:
-            table = jsonl_table(path, encoding)
+            table = read_jsonl(path, encoding)
         case Format.PARQUET:
-            table = parquet_table(path)
-    fields = _fields(table, names or {})
+            table = read_parquet(path)
+    fields = _fields_of_columns(table, names or {})
     problems = Problems(str(path))
     rows: list[ParsedJudgment] = []
     bad_count = row_count = 0
-    contents = [(index, field, COLUMNS[field]) for index, field in enumerate(fields) if field]
+    columns = [(index, field, COLUMNS[field]) for index, field in enumerate(fields) if field]
     for line, cells in table.rows:
         row_count += 1
         try:
-            values = _values(cells, contents, table.number, marked=kind is Format.CSV)
-            rows.append(row_of(line, values, categories))
+            values = _parse_cells(cells, columns, table.normalise_number, is_csv=file_format is Format.CSV)
+            rows.append(check_row(line, values, categories))
         except WrongCell as wrong:
-            problems.add(line, 1 if kind is not Format.PARQUET else 0, wrong.what, wrong.remedy)
+            problems.add(line, 0 if file_format is Format.PARQUET else 1, wrong.what, wrong.remedy)
             bad_count += 1
     bad_count += len(table.bad_lines)
     if not row_count and not bad_count:
         raise InputError("the file has no rows", place=Place(str(path)), remedy="Check the program that wrote it")
-    left_out = tuple(
+    ignored_columns = tuple(
         name
         for name, field in zip(table.header, fields, strict=True)
         if not field and name not in CONTEXT and not name.startswith(CONDITION)
     )
-    return JudgmentFile(tuple(rows), (*table.bad_lines, *problems.listed), bad_count, left_out)
+    return JudgmentFile(tuple(rows), (*table.bad_lines, *problems.listed), bad_count, ignored_columns)
 
 
-def _values(
-    cells: list[object], contents: list[tuple[int, str, ColumnContent]], number: Callable[[str], str], *, marked: bool
+def _parse_cells(
+    cells: list[object],
+    columns: list[tuple[int, str, ColumnContent]],
+    normalise_number: Callable[[str], str],
+    *,
+    is_csv: bool,
 ) -> dict[str, Value]:
+    """The values of a row by field, without empty ones. columns: position, field and content of each.
+
+    Raises WrongCell.
+    """
     values: dict[str, Value] = {}
-    for index, field, content in contents:
+    for index, field, content in columns:
         cell = cells[index]
         if cell is None or cell == "":
             continue
-        if marked and isinstance(cell, str):
+        if is_csv and isinstance(cell, str):
             cell = without_mark(cell)
-            cell = number(cell) if content is ColumnContent.NUMBER else cell
+            if content is ColumnContent.NUMBER:
+                cell = normalise_number(cell)
         try:
-            value = value_of(cell, content)
+            value = parse_cell(cell, content)
         except WrongCell as wrong:
             raise WrongCell(f"{field}: {wrong.what}", wrong.remedy) from wrong
         if value is not None:
@@ -502,13 +537,13 @@ def _values(
     return values
 
 
-def _fields(table: RawRows, names: Mapping[str, str]) -> list[str]:
-    """The field of each column; "" for a column that is ignored. InputProblems."""
+def _fields_of_columns(table: RawRows, names: Mapping[str, str]) -> list[str]:
+    """The field of each column; "" for a column that is ignored. Raises InputProblems if the columns do not suffice."""
     problems = Problems(table.file)
     fields: list[str] = []
     for column, field in names.items():
         if column not in table.header:
-            problems.add(table.line, 0, f"there is no column {shown(column)}", nearest(column, table.header))
+            problems.add(table.header_line, 0, f"there is no column {shown(column)}", nearest(column, table.header))
         if field not in COLUMNS:
             problems.add(0, 0, f"there is no field {shown(field)}", nearest(field, list(COLUMNS)))
     for column in table.header:
@@ -516,15 +551,16 @@ def _fields(table: RawRows, names: Mapping[str, str]) -> list[str]:
         field = names.get(column) or ALIASES.get(name, name if name in COLUMNS else "")
         if field and field in fields:
             problems.add(
-                table.line, 1, f"two columns hold {field}", "Rename one of them, or map it: --map COLUMN=FIELD"
+                table.header_line, 1, f"two columns hold {field}", "Rename one of them, or map it: --map COLUMN=FIELD"
             )
         fields.append(field)
-    for field_name in NEEDED:
-        if field_name not in fields and not (field_name == "category" and "status" in fields):
+    for field_name in REQUIRED_FIELDS:
+        is_replaced = field_name == "category" and "status" in fields
+        if field_name not in fields and not is_replaced:
             remedy = f"Add it, or name the column: --map COLUMN={field_name}. {nearest(field_name, table.header)}"
-            problems.add(table.line, 1, f"no column holds {field_name}", remedy)
+            problems.add(table.header_line, 1, f"no column holds {field_name}", remedy)
     if "trial" not in fields and "clip_sha256" not in fields:
         remedy = f"Add one, or name the column: --map COLUMN=trial. {nearest('trial', table.header)}"
-        problems.add(table.line, 1, "no column names the response: trial or clip_sha256", remedy)
+        problems.add(table.header_line, 1, "no column names the response: trial or clip_sha256", remedy)
     problems.refuse()
     return fields

@@ -48,7 +48,7 @@ MAX_EXERCISES = 200
 MAX_GOLD = 10_000
 
 
-def _key(value: object) -> object:
+def _check_key(value: object) -> object:
     """A key of the keyboard; a digit may stand without quotes."""
     key = str(value) if is_integer(value) else value
     if not isinstance(key, str):
@@ -60,7 +60,7 @@ def _key(value: object) -> object:
     )
 
 
-def _setting(value: object) -> object:
+def _check_setting(value: object) -> object:
     """A value of a plug-in's setting, as text; numbers may stand without quotes."""
     if isinstance(value, str | float) or is_integer(value):
         return str(value)
@@ -68,8 +68,8 @@ def _setting(value: object) -> object:
 
 
 Word = Annotated[Category, enum_validator(Category)]
-KeyName = Annotated[str, BeforeValidator(_key), Field(json_schema_extra={"type": ["string", "integer"]})]
-SettingValue = Annotated[str, BeforeValidator(_setting), Field(json_schema_extra={"type": ["string", "number"]})]
+KeyName = Annotated[str, BeforeValidator(_check_key), Field(json_schema_extra={"type": ["string", "integer"]})]
+SettingValue = Annotated[str, BeforeValidator(_check_setting), Field(json_schema_extra={"type": ["string", "number"]})]
 
 
 class ItemsKeys(Keys):
@@ -194,12 +194,16 @@ class _RaterKeysHead(Keys):
 
 
 _DEFAULTS = RaterKeys()
-_SAID = {one.value: f"Default `{key}`." for one, key in (*_DEFAULTS.categories.items(), *_DEFAULTS.actions.items())}
+_DEFAULT_KEYS = {category.value: key for category, key in _DEFAULTS.categories.items()}
+_DEFAULT_KEYS |= {action.value: key for action, key in _DEFAULTS.actions.items()}
 RaterKeysKeys: type[_RaterKeysHead] = create_model(
     "RaterKeysKeys",
     __base__=_RaterKeysHead,
     __doc__=_RaterKeysHead.__doc__,
-    **{name: (KeyName | None, Field(default=None, description=text)) for name, text in _SAID.items()},  # type: ignore[call-overload]
+    **{  # type: ignore[call-overload]
+        name: (KeyName | None, Field(default=None, description=f"Default `{key}`."))
+        for name, key in _DEFAULT_KEYS.items()
+    },
 )
 
 
@@ -210,13 +214,15 @@ T = TypeVar("T")
 
 
 def read_round(path: Path) -> RatingRound:
-    """Reads a round with its training and gold files; InputProblems with all errors, InputError."""
+    """Reads a round with its training and gold files.
+
+    Raises InputProblems with all errors of these files, or InputError if one of them cannot be read.
+    """
     keys, findings = read_keys(path, FileKind.ROUND, RoundKeys)
-    folders_by_pattern = [
-        _matching_sessions(path, pattern, ("sessions", number), findings)
-        for number, pattern in enumerate(keys.sessions)
-    ]
-    sessions = tuple(dict.fromkeys(folder for of_pattern in folders_by_pattern for folder in of_pattern))
+    folders: dict[str, None] = {}
+    for number, pattern in enumerate(keys.sessions):
+        folders.update(dict.fromkeys(_matching_sessions(path, pattern, ("sessions", number), findings)))
+    sessions = tuple(folders)
     proposals = None if keys.proposals is None else _proposals(path, keys.proposals, sessions, findings)
     _check_raters(keys, findings)
     for axis, labels in keys.items.conditions.items():
@@ -224,8 +230,10 @@ def read_round(path: Path) -> RatingRound:
             findings.add(
                 ("items", "conditions", axis), f"{axis!r} has no labels", "Write at least one, or remove the axis"
             )
-    exercises = BUILT_IN_EXERCISES if keys.training == BUILT_IN else ()
-    if keys.training not in (BUILT_IN, NO_TRAINING):
+    exercises: tuple[Exercise, ...] = ()
+    if keys.training == BUILT_IN:
+        exercises = BUILT_IN_EXERCISES
+    elif keys.training != NO_TRAINING:
         exercises = _load_relative(path, keys.training, "training", load_training, findings) or ()
     gold = () if keys.gold is None else _load_relative(path, keys.gold, "gold", load_gold, findings) or ()
     if keys.stop is not None and keys.gold is None:
@@ -263,7 +271,7 @@ def read_round(path: Path) -> RatingRound:
 
 
 def load_training(path: Path) -> tuple[Exercise, ...]:
-    """The exercises of a training file; InputProblems, InputError."""
+    """The exercises of a training file. Raises InputProblems or InputError."""
     keys, findings = read_keys(path, FileKind.TRAINING, TrainingKeys)
     _refuse_duplicates([exercise.id for exercise in keys.exercises], ("exercises",), "id", findings)
     findings.refuse()
@@ -271,7 +279,7 @@ def load_training(path: Path) -> tuple[Exercise, ...]:
 
 
 def load_gold(path: Path) -> tuple[GoldItem, ...]:
-    """The known answers of a gold file; InputProblems, InputError."""
+    """The known answers of a gold file. Raises InputProblems or InputError."""
     keys, findings = read_keys(path, FileKind.GOLD, GoldFileKeys)
     _refuse_duplicates([f"{row.trial} of {row.session}" for row in keys.responses], ("responses",), "trial", findings)
     findings.refuse()
@@ -279,28 +287,19 @@ def load_gold(path: Path) -> tuple[GoldItem, ...]:
 
 
 def load_rater_keys(path: Path) -> RaterKeys:
-    """The keys of a file, with defaults for the others; InputProblems, InputError."""
+    """The keys of a file, with defaults for the others. Raises InputProblems or InputError."""
     keys, findings = read_keys(path, FileKind.RATER_KEYS, RaterKeysKeys)
     chosen: dict[str, str] = {name: key for name, key in keys if name != "rater_keys" and key is not None}
-    defaults = RaterKeys()
-    all_keys = {
-        **{category.value: key for category, key in defaults.categories.items()},
-        **{action.value: key for action, key in defaults.actions.items()},
-        **chosen,
-    }
-    for action in NEWER:
+    all_keys = {**_DEFAULT_KEYS, **chosen}
+    for action in NEWER:  # older files may use the default keys of these actions for others
         if action.value not in chosen and all_keys[action.value] in chosen.values():
             all_keys[action.value] = next(key for key in SPARE_KEYS if key not in all_keys.values())
     for name, key in chosen.items():
         other_names = [other for other, other_key in all_keys.items() if other_key == key and other != name]
         if other_names:
-            problem = f"the key {key!r} is assigned to both {name} and {other_names[0]}"
-            remedy = (
-                "Change one of them"
-                if other_names[0] in chosen
-                else f"Give {other_names[0]} another key in this file as well"
-            )
-            findings.add((name,), problem, remedy)
+            other = other_names[0]
+            remedy = "Change one of them" if other in chosen else f"Give {other} another key in this file as well"
+            findings.add((name,), f"the key {key!r} is assigned to both {name} and {other}", remedy)
     findings.refuse()
     return RaterKeys(
         MappingProxyType({category: all_keys[category.value] for category in Category}),
@@ -327,10 +326,11 @@ def _proposals(path: Path, keys: ProposalsKeys, judged_sessions: tuple[str, ...]
     for number, pattern in enumerate(keys.from_):
         key_path = ("proposals", "from", number)
         folders = _matching_sessions(path, pattern, key_path, findings)
-        twin = next((Path(folder).name for folder in folders if folder in judged_sessions), None)
-        if twin is not None:
+        own_names = [Path(folder).name for folder in folders if folder in judged_sessions]
+        if own_names:
             problem = (
-                f"{pattern!r} matches {twin!r}, which this round judges: the classifier would repeat its raters' labels"
+                f"{pattern!r} matches {own_names[0]!r}, which this round judges: the classifier would repeat its "
+                "raters' labels"
             )
             findings.add(key_path, problem, "Name judged sessions that are not in `sessions`")
         sources.update(dict.fromkeys(folders))
@@ -374,9 +374,9 @@ def _refuse_duplicates(
     compared_form: Callable[[str], str] = str,
 ) -> None:
     """Adds a finding for each id that occurs twice. compared_form: returns the form in which ids are compared."""
-    met: dict[str, int] = {}
+    first_numbers: dict[str, int] = {}
     for number, name in enumerate(ids):
-        first = met.setdefault(compared_form(name), number)
+        first = first_numbers.setdefault(compared_form(name), number)
         if first != number:
             line = findings.place((*key_path, first)).line
             location: tuple[str | int, ...] = (*key_path, number, key) if key else (*key_path, number)
@@ -385,7 +385,7 @@ def _refuse_duplicates(
 
 
 def _load_relative(path: Path, relative: str, key: str, load: Callable[[Path], T], findings: Findings) -> T | None:
-    """Loads another file, named relative to this one; its errors keep their own places."""
+    """Loads another file, named relative to this one; None if that fails. Adds its errors, which keep their places."""
     other = path.parent / relative
     if not other.is_file():
         findings.add((key,), f"there is no file {relative!r}", f"Write its path relative to {path.parent}")

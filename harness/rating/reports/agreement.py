@@ -37,7 +37,7 @@ from harness.statistics.intervals import Share
 from harness.statistics.text import coefficient, coefficient_interval, percent_interval, seconds_interval, share
 
 
-def as_json(figures: AgreementFigures) -> Json:
+def to_json(figures: AgreementFigures) -> Json:
     """Counts, and coefficients with intervals. A missing value is null, with its reason in why_not."""
     table = figures.agreement
     model = figures.model
@@ -50,19 +50,19 @@ def as_json(figures: AgreementFigures) -> Json:
         "settled": figures.settled,
         "agreement": {
             **picked(table, "raters", "items", "shared", "labels", "shared_labels"),
-            "raw": _figure(table.raw),
-            "alpha": _figure(table.alpha),
-            "ac1": _figure(table.ac1),
+            "raw": _figure_json(table.raw),
+            "alpha": _figure_json(table.alpha),
+            "ac1": _figure_json(table.ac1),
             "intervals_over": "items",
             "categories": {
-                category.value: {"labels": entry.labels, "items": entry.items, **_figure(entry.agreement)}
+                category.value: {"labels": entry.labels, "items": entry.items, **_figure_json(entry.agreement)}
                 for category, entry in zip(CATEGORIES, table.categories, strict=True)
             },
-            "confusion": _cells(table.confusion, symmetric=True),
+            "confusion": _confusion_json(table.confusion, symmetric=True),
         },
         "pairs": _pairs_table(figures).json(),
         "consensus": {
-            "votes": agreed(figures).json(),
+            "votes": votes_table(figures).json(),
             "model": "dawid_skene",
             "least_probability": DOUBTFUL,
             "rounds": model.rounds,
@@ -73,41 +73,42 @@ def as_json(figures: AgreementFigures) -> Json:
                 if prior > 0
             },
             "confusion": {
-                name: _confusion_of_rater(matrix) for name, matrix in zip(figures.names, model.confusion, strict=True)
+                name: _rater_confusion_json(matrix) for name, matrix in zip(figures.names, model.confusion, strict=True)
             },
         },
         "raters": Table((_RATER, *_COUNTS, *_SHARES), figures.raters).json(),
         "sub_flags": {flag.value: to_plain(entry) for flag, entry in figures.sub_flags},
         "items": [
             {
-                "session": agreed_item.session_id,
-                "trial": agreed_item.trial_id,
-                "labels": {rater: category.value for rater, category in agreed_item.labels},
-                **picked(agreed_item, *_OF_ITEM),
+                "session": item.session_id,
+                "trial": item.trial_id,
+                "labels": {rater: category.value for rater, category in item.labels},
+                **picked(item, *_ITEM_JSON_KEYS),
             }
-            for agreed_item in figures.items
+            for item in figures.items
         ],
     }
 
 
-_OF_ITEM = ("majority", "consensus", "consensus_raters", "probability", "settled", "gold", "disputed")
+_ITEM_JSON_KEYS = ("majority", "consensus", "consensus_raters", "probability", "settled", "gold", "disputed")
 
 
-_CELLS = (
+_ITEM_COLUMNS = (
     "majority", "consensus", "probability", "settled", "gold", "disputed", "consensus_raters", "gold_right",
     "gold_right_low", "gold_right_high"
 )  # fmt: skip
 
 
-def table_of(figures: AgreementFigures) -> list[list[str]]:
+def item_rows(figures: AgreementFigures) -> list[list[str]]:
     """A header, then a row for each item: labels of the raters, majority and consensus.
 
     gold_right: share of gold items with the same votes on which the raters are right, with its interval.
     """
-    raters = [f"label.{name}" for name in figures.names]
-    rows = [["session", "trial", *raters, *_CELLS]]
+    label_columns = [f"label.{name}" for name in figures.names]
+    rows = [["session", "trial", *label_columns, *_ITEM_COLUMNS]]
     for item in figures.items:
         labels, right = dict(item.labels), figures.right(item)
+        low, high = right.interval or (None, None)
         rows.append(
             [
                 item.session_id,
@@ -120,25 +121,24 @@ def table_of(figures: AgreementFigures) -> list[list[str]]:
                 item.gold or "",
                 "true" if item.disputed else "false",
                 str(item.consensus_raters or ""),
-                *(
-                    "" if value is None else fixed(value, 4)
-                    for value in (right.value, *(right.interval or (None, None)))
-                ),
+                *("" if value is None else fixed(value, 4) for value in (right.value, low, high)),
             ]
         )
     return rows
 
 
-def _figure(figure: Figure) -> Json:
+def _figure_json(figure: Figure) -> Json:
     fields: Json = {"value": figure.value, "interval": figure.interval}
-    return {**fields, "why_not": figure.why_not} if figure.why_not else fields
+    if figure.why_not:
+        fields["why_not"] = figure.why_not
+    return fields
 
 
-def _share(ratio: Share) -> Json:
+def _share_json(ratio: Share) -> Json:
     return {"count": ratio.count, "of": ratio.total, "share": ratio.value, "interval": ratio.interval}
 
 
-def _confusion_of_rater(matrix: Any) -> Json:
+def _rater_confusion_json(matrix: Any) -> Json:
     """For each true category, the categories that the rater gives with a probability above zero, and the
     probability."""
     rows: Json = {}
@@ -153,39 +153,36 @@ def _confusion_of_rater(matrix: Any) -> Json:
     return rows
 
 
-def _cells(confusion: Any, *, symmetric: bool = False) -> list[Json]:
-    return [
-        {"first": CATEGORIES[c].value, "second": CATEGORIES[k].value, "count": int(confusion[c, k])}
-        for c in range(len(CATEGORIES))
-        for k in range(c if symmetric else 0, len(CATEGORIES))
-        if confusion[c, k]
-    ]
+def _confusion_json(confusion: Any, *, symmetric: bool = False) -> list[Json]:
+    """The cells above zero of a confusion matrix. symmetric: whether to leave out those below the diagonal."""
+    cells: list[Json] = []
+    for row, first in enumerate(CATEGORIES):
+        for column, second in enumerate(CATEGORIES):
+            if confusion[row, column] and not (symmetric and column < row):
+                cells.append({"first": first.value, "second": second.value, "count": int(confusion[row, column])})
+    return cells
 
 
-_PROGRAM = "* "
+_PROGRAM_MARK = "* "
 """Marks a program in the tables."""
 
 
-def _name(rater: RaterFigures) -> str:
-    return f"{_PROGRAM}{rater.rater}" if rater.program else rater.rater
+def _marked_name(rater: RaterFigures) -> str:
+    return f"{_PROGRAM_MARK}{rater.rater}" if rater.program else rater.rater
 
 
-def _pace(rater: RaterFigures) -> Json | None:
-    quartiles_s = rater.quartiles_s
-    return (
-        None
-        if quartiles_s is None
-        else {"low": quartiles_s[0], "median": quartiles_s[1], "high": quartiles_s[2], "of": len(rater.times_s)}
-    )
+def _pace_json(rater: RaterFigures) -> Json | None:
+    if rater.quartiles_s is None:
+        return None
+    low_s, median_s, high_s = rater.quartiles_s
+    return {"low": low_s, "median": median_s, "high": high_s, "of": len(rater.times_s)}
 
 
 def _pace_in_words(rater: RaterFigures) -> str:
-    quartiles_s = rater.quartiles_s
-    return (
-        NOTHING
-        if quartiles_s is None
-        else f"{seconds(quartiles_s[1])} ({seconds_interval(quartiles_s[0], quartiles_s[2])})"
-    )
+    if rater.quartiles_s is None:
+        return NOTHING
+    low_s, median_s, high_s = rater.quartiles_s
+    return f"{seconds(median_s)} ({seconds_interval(low_s, high_s)})"
 
 
 MAX_PER_HOUR = 3600
@@ -196,7 +193,7 @@ def _per_hour_in_words(rater: RaterFigures) -> str:
     return f"> {MAX_PER_HOUR}" if (rater.per_hour or 0) > MAX_PER_HOUR else fixed(rater.per_hour, 0)
 
 
-_RATER: Field[RaterFigures] = Field("rater", "rater", attrgetter("rater"), _name)
+_RATER: Field[RaterFigures] = Field("rater", "rater", attrgetter("rater"), _marked_name)
 _COUNTS: tuple[Field[RaterFigures], ...] = (
     *(
         Field(key, title, attrgetter(key))
@@ -205,27 +202,28 @@ _COUNTS: tuple[Field[RaterFigures], ...] = (
             "withdrawn": "undone", "outdated": "old",
         }.items()
     ),
-    Field("time_to_answer_s", "median (quartiles)", _pace, _pace_in_words),
+    Field("time_to_answer_s", "median (quartiles)", _pace_json, _pace_in_words),
     Field("per_hour", "per h", attrgetter("per_hour"), _per_hour_in_words),
 )  # fmt: skip
 
 
-def _share_column(key: str, title: str, text: Callable[[Share], str], name: str = "") -> Field[RaterFigures]:
-    share_of: Callable[[RaterFigures], Share] = attrgetter(name or key)
-    return Field(key, title, lambda rater: _share(share_of(rater)), lambda rater: text(share_of(rater)))
+def _share_column(key: str, title: str, text: Callable[[Share], str], attribute: str = "") -> Field[RaterFigures]:
+    """A column of shares. key: its key in the JSON. attribute: that of `RaterFigures`; "" if it has the key's name."""
+    share_of: Callable[[RaterFigures], Share] = attrgetter(attribute or key)
+    return Field(key, title, lambda rater: _share_json(share_of(rater)), lambda rater: text(share_of(rater)))
 
 
 WIDTH = 80
-LISTED = 15
-_CUT = ("confusions", "pairs")
-"""Sections of which the text shows only LISTED rows."""
+MAX_LISTED = 15
+_CUT_SECTIONS = ("confusions", "pairs")
+"""Sections of which the text shows only MAX_LISTED rows."""
 HIGH_RAW, LOW_ALPHA = 0.8, 0.4
 """Raw agreement above HIGH_RAW with alpha below LOW_ALPHA shows that one category makes up most labels."""
-_AT = 15
+_NOTE_COLUMN = 15
 """Column in which the texts of notes begin."""
 
 
-def lines(figures: AgreementFigures, rated: str = "SESSION…") -> Iterator[str]:
+def report_lines(figures: AgreementFigures, rated: str = "SESSION…") -> Iterator[str]:
     """The report without disputed items. rated: the sessions as arguments of `harness rate`, with which the disputed
     items can be settled; escaped."""
     names = ", ".join(shown(session, 30) for session in figures.sessions)
@@ -233,44 +231,46 @@ def lines(figures: AgreementFigures, rated: str = "SESSION…") -> Iterator[str]
     if figures.untouched:
         yield f"{counted(figures.responses, 'response')}: {NOTHING_JUDGED}. {TO_JUDGE}"
         return
-    section_lines = (section.lines(WIDTH, LISTED if section.key in _CUT else None) for section in sections(figures))
-    settle = [f"Disputed items: --disagreements. To settle: harness rate {rated} --adjudicate"]
-    yield from join_blocks(*section_lines, settle if figures.disputed else ())
+    section_lines = (
+        section.lines(WIDTH, MAX_LISTED if section.key in _CUT_SECTIONS else None) for section in sections(figures)
+    )
+    hint = [f"Disputed items: --disagreements. To settle: harness rate {rated} --adjudicate"]
+    yield from join_blocks(*section_lines, hint if figures.disputed else ())
 
 
 def sections(figures: AgreementFigures) -> Iterator[Section]:
     """The sections of the report, as text and page show them."""
-    first = (_sentences(_counts_in_words(figures)), _coefficients(figures), _sentences(_care_in_words(figures)))
-    yield Section("agreement", "Inter-rater agreement", first)
+    parts = (_sentences(_counts_in_words(figures)), _coefficients_table(figures), _sentences(_cautions(figures)))
+    yield Section("agreement", "Inter-rater agreement", parts)
     if figures.by_votes:
-        yield Section("votes", "Consensus", (agreed(figures), _consensus_notes(figures)))
-    yield Section("raters", "Raters", list(_raters(figures)))
+        yield Section("votes", "Consensus", (votes_table(figures), _consensus_notes(figures)))
+    yield Section("raters", "Raters", list(_rater_parts(figures)))
     if figures.agreement.shared:
-        parts = (
-            _specific_agreement(figures),
-            _specific("how often another rater chose this category if one rater did"),
+        note = _specific_agreement_note("how often another rater chose this category if one rater did")
+        yield Section(
+            "confusions", "Agreement by category", (_categories_table(figures), note, _confusions_part(figures))
         )
-        yield Section("confusions", "Agreement by category", (*parts, _confusions(figures)))
     if figures.pairs:
-        least = sorted(figures.pairs, key=lambda pair: pair.agreed.value or 0.0)
+        lowest_first = sorted(figures.pairs, key=lambda pair: pair.agreed.value or 0.0)
         order = _sentences(["Pairs with the lowest agreement come first."])
-        yield Section("pairs", "Pairs of raters", (replace(_pairs_table(figures), rows=least), order))
-    if flags := [(flag, counts) for flag, counts in figures.sub_flags if counts.both + counts.one]:
-        note = _specific(
+        yield Section("pairs", "Pairs of raters", (replace(_pairs_table(figures), rows=lowest_first), order))
+    flags = [(flag, counts) for flag, counts in figures.sub_flags if counts.both + counts.one]
+    if flags:
+        note = _specific_agreement_note(
             "if two raters chose the same category and one set the sub-flag: how often the other set it too"
         )
         yield Section("sub-flags", "Sub-flags", (Table(_SUB_FLAGS, flags), note))
 
 
-def _specific(meaning: str) -> Notes:
-    return Notes([("agreement", f"specific agreement: {meaning}")], _AT)
+def _specific_agreement_note(meaning: str) -> Notes:
+    return Notes([("agreement", f"specific agreement: {meaning}")], _NOTE_COLUMN)
 
 
 def _sentences(sentences: Iterable[str]) -> Notes:
     return Notes([("", sentence) for sentence in sentences])
 
 
-def disputed(figures: AgreementFigures) -> Iterator[str]:
+def disputed_lines(figures: AgreementFigures) -> Iterator[str]:
     """The items on which raters differ, most divided first."""
     items = figures.disputed
     if not items:
@@ -278,35 +278,41 @@ def disputed(figures: AgreementFigures) -> Iterator[str]:
         return
     yield f"disputed items: {len(items)}, most divided first"
     for item in items:
-        several = f"{shown(item.session_id, 30)} " if len(figures.sessions) > 1 else ""
-        yield shown(f"{several}{shown(item.trial_id, 60)}", WIDTH)
+        session = f"{shown(item.session_id, 30)} " if len(figures.sessions) > 1 else ""
+        yield shown(f"{session}{shown(item.trial_id, 60)}", WIDTH)
         for line in vote_lines(item, figures):
             yield shown(f"    {line}", WIDTH)
 
 
 def vote_lines(item: AgreedItem, figures: AgreementFigures) -> Iterator[str]:
     """Lines about one item: who gave each category, the most frequent first, and the result of all votes."""
-    often = Counter(category for _, category in item.labels)
-    for category, _ in often.most_common():
+    counts = Counter(category for _, category in item.labels)
+    for category, _ in counts.most_common():
         yield f"{LABELS[category]}: {', '.join(shown(rater, 20) for rater, label in item.labels if label is category)}"
-    if summary := _outcome_text(item):
+    summary = _outcome_text(item)
+    if summary:
         yield summary
-    if item.consensus is not None and (right := figures.right(item)).total:
+    right = figures.right(item)
+    if item.consensus is not None and right.total:
         yield f"right on known answers with {votes_in_words(item.votes)}: {_share_with_interval(right)}"
 
 
 def votes_in_words(votes: Votes) -> str:
     """How many of the raters agree, such as `2 of 3 raters`."""
-    return f"{votes[0]} of {votes[1]} raters"
+    agreeing, raters = votes
+    return f"{agreeing} of {raters} raters"
 
 
 def _outcome_text(item: AgreedItem) -> str:
-    words = (
-        (item.consensus, "consensus {}, " + votes_in_words(item.votes)),
-        (item.gold, "known to be {}"),
-        (item.settled, "settled as {}"),
-    )
-    return " · ".join(text.format(LABELS[category]) for category, text in words if category is not None)
+    """The consensus, the known category and the adjudication of an item; "" if it has none of them."""
+    parts = []
+    if item.consensus is not None:
+        parts.append(f"consensus {LABELS[item.consensus]}, {votes_in_words(item.votes)}")
+    if item.gold is not None:
+        parts.append(f"known to be {LABELS[item.gold]}")
+    if item.settled is not None:
+        parts.append(f"settled as {LABELS[item.settled]}")
+    return " · ".join(parts)
 
 
 def _counts_in_words(figures: AgreementFigures) -> Iterator[str]:
@@ -327,7 +333,7 @@ def _counts_in_words(figures: AgreementFigures) -> Iterator[str]:
         )
 
 
-def _coefficients(figures: AgreementFigures) -> Table[tuple[str, str, str]]:
+def _coefficients_table(figures: AgreementFigures) -> Table[tuple[str, str, str]]:
     """The table of raw agreement, alpha and AC1, with intervals."""
     table = figures.agreement
     rows = [("raw", percent(table.raw.value), percent_interval(table.raw.interval))]
@@ -337,7 +343,7 @@ def _coefficients(figures: AgreementFigures) -> Table[tuple[str, str, str]]:
     return Table([Field("", title, itemgetter(index)) for index, title in enumerate(titles)], rows)
 
 
-def _care_in_words(figures: AgreementFigures) -> Iterator[str]:
+def _cautions(figures: AgreementFigures) -> Iterator[str]:
     """Lines on how to read the coefficients, and why one is missing."""
     table = figures.agreement
     reasons = group_by(
@@ -352,13 +358,14 @@ def _care_in_words(figures: AgreementFigures) -> Iterator[str]:
     yield from rough_note(table.shared)
     raw, alpha = table.raw.value, table.alpha.value
     if raw is not None and alpha is not None and raw > HIGH_RAW and alpha < LOW_ALPHA:
-        most, often = Counter(category for item in figures.items for _, category in item.labels).most_common(1)[0]
-        total = sum(len(item.labels) for item in figures.items)
-        yield f"{LABELS[most]} is {percent(often / total)} of the labels, so most pairs would agree by chance."
+        labels = [category for item in figures.items for _, category in item.labels]
+        most_frequent, count = Counter(labels).most_common(1)[0]
+        share_text = percent(count / len(labels))
+        yield f"{LABELS[most_frequent]} is {share_text} of the labels, so most pairs would agree by chance."
         yield "Alpha corrects for this. Compare it with AC1 and the categories below."
 
 
-def agreed(figures: AgreementFigures) -> Table[tuple[Votes, VotesFigures]]:
+def votes_table(figures: AgreementFigures) -> Table[tuple[Votes, VotesFigures]]:
     """The table of responses with a consensus, by the number of raters who agree. It also shows how often such a
     consensus is right on gold items."""
     fields: tuple[Field[tuple[Votes, VotesFigures]], ...] = (
@@ -367,7 +374,9 @@ def agreed(figures: AgreementFigures) -> Table[tuple[Votes, VotesFigures]]:
         Field("raters", "", lambda row: row[0][1]),
         Field("items", "items", lambda row: row[1].items),
         Field("doubtful", "doubtful", lambda row: row[1].doubtful),
-        Field("gold", "known answers right", lambda row: _share(row[1].right), lambda row: _share_text(row[1].right)),
+        Field(
+            "gold", "known answers right", lambda row: _share_json(row[1].right), lambda row: _share_text(row[1].right)
+        ),
         Field("", "95 %", lambda row: percent_interval(row[1].right.interval)),
     )
     return Table(fields, list(figures.by_votes.items()))
@@ -377,7 +386,9 @@ def _consensus_notes(figures: AgreementFigures) -> Notes:
     """Notes on what a consensus is, and how to read the table."""
     labelled = [item for item in figures.items if item.gold is None and len(item.labels) > 1]
     decided = sum(item.consensus is not None for item in labelled)
-    model = f"{'' if figures.model.converged else 'NOT converged after '}{counted(figures.model.rounds, 'iteration')}"
+    model = counted(figures.model.rounds, "iteration")
+    if not figures.model.converged:
+        model = f"NOT converged after {model}"
     pairs = [
         ("", f"{decided} of {counted(len(labelled), 'response')} with two or more labels have a consensus"),
         ("consensus", "the category that most raters chose, at least two; none in a tie"),
@@ -385,12 +396,13 @@ def _consensus_notes(figures: AgreementFigures) -> Notes:
     ]
     if not any(votes.right.total for votes in figures.by_votes.values()):
         pairs.append(("", "How often a consensus is right is unknown: only known answers can show it."))
-    return Notes(pairs, _AT)
+    return Notes(pairs, _NOTE_COLUMN)
 
 
-def _raters(figures: AgreementFigures) -> Iterator[Part]:
+def _rater_parts(figures: AgreementFigures) -> Iterator[Part]:
+    """Three tables of the raters, which together have all columns, and notes on them."""
     raters = figures.raters
-    for columns in (_COUNTS, _SHARES[3:6], (*_SHARES[6:], *_SHARES[:3])):
+    for columns in (_COUNTS, _SHARES[3:6], (*_SHARES[6:], *_SHARES[:3])):  # so that each fits into WIDTH
         yield Table((_RATER, *columns), raters)
     pairs = [
         ("median", "time to answer, counted from when the response appears"),
@@ -404,11 +416,11 @@ def _raters(figures: AgreementFigures) -> Iterator[Part]:
     if all(rater.others.value is None for rater in raters):
         pairs.append(("n/a", "leave-one-out needs at least two other raters who agree"))
     if figures.programs:
-        pairs.append((_PROGRAM, "a program; only people count in agreement, consensus and disputes"))
-    yield Notes(pairs, _AT)
+        pairs.append((_PROGRAM_MARK, "a program; only people count in agreement, consensus and disputes"))
+    yield Notes(pairs, _NOTE_COLUMN)
 
 
-def _specific_agreement(figures: AgreementFigures) -> Table[tuple[Category, CategoryAgreement]]:
+def _categories_table(figures: AgreementFigures) -> Table[tuple[Category, CategoryAgreement]]:
     """The table of agreement on each category that some rater gave."""
     fields: tuple[Field[tuple[Category, CategoryAgreement]], ...] = (
         Field("", "category", lambda row: LABELS[row[0]]),
@@ -421,10 +433,10 @@ def _specific_agreement(figures: AgreementFigures) -> Table[tuple[Category, Cate
     return Table(fields, [row for row in categories if row[1].labels])
 
 
-def _confusions(figures: AgreementFigures) -> Part:
+def _confusions_part(figures: AgreementFigures) -> Part:
     rows = [
-        ((f"{LABELS[CATEGORIES[first]]} / {LABELS[CATEGORIES[second]]}",), often)
-        for first, second, often in confusions(figures.agreement.confusion)
+        ((f"{LABELS[CATEGORIES[first]]} / {LABELS[CATEGORIES[second]]}",), count)
+        for first, second, count in confusions(figures.agreement.confusion)
     ]
     if not rows:
         return _sentences(["no two raters chose different categories"])
@@ -433,18 +445,20 @@ def _confusions(figures: AgreementFigures) -> Part:
 
 def _pairs_table(figures: AgreementFigures) -> Table[PairAgreement]:
     names = (*figures.names, *figures.programs)
-    marked = (*figures.names, *(f"{_PROGRAM}{program}" for program in figures.programs))
+    marked_names = (*figures.names, *(f"{_PROGRAM_MARK}{program}" for program in figures.programs))
     fields: tuple[Field[PairAgreement], ...] = (
         Field(
             "raters",
             "pair of raters",
             lambda pair: [names[pair.first], names[pair.second]],
-            lambda pair: f"{shown(marked[pair.first], 20)}, {shown(marked[pair.second], 20)}",
+            lambda pair: f"{shown(marked_names[pair.first], 20)}, {shown(marked_names[pair.second], 20)}",
         ),
         Field("", "items", lambda pair: pair.agreed.total),
-        Field("agreed", "agreement", lambda pair: _share(pair.agreed), lambda pair: _share_with_interval(pair.agreed)),
-        Field("kappa", "kappa", lambda pair: _figure(pair.kappa), lambda pair: coefficient(pair.kappa.value)),
-        Field("confusion", "", lambda pair: _cells(pair.confusion)),
+        Field(
+            "agreed", "agreement", lambda pair: _share_json(pair.agreed), lambda pair: _share_with_interval(pair.agreed)
+        ),
+        Field("kappa", "kappa", lambda pair: _figure_json(pair.kappa), lambda pair: coefficient(pair.kappa.value)),
+        Field("confusion", "", lambda pair: _confusion_json(pair.confusion)),
     )
     return Table(fields, figures.pairs)
 

@@ -24,11 +24,11 @@ from harness.rating.figures.categories import (
     CrossedFigures,
     Figure,
     RepromptFigures,
+    category_figures,
     crossed,
-    figures_of,
     grouped,
     label_by,
-    reprompts_of,
+    reprompt_figures,
 )
 from harness.rating.figures.category_comparison import CategoryComparison, compare_categories
 from harness.rating.figures.judged_responses import QueryOutcome, RatedTrial
@@ -61,7 +61,7 @@ class Selection:
 
 @frozen
 class QueryGroup:
-    """The results of the queries with one label."""
+    """The results of the queries with one label of a grouping."""
 
     label: str
     figures: CategoryFigures
@@ -70,8 +70,15 @@ class QueryGroup:
 
 @frozen
 class CategoryReport:
-    """The content of a report. sessions: their ids. trials: all queries. `figures`, reprompts: results over all
-    queries. comparisons: one for each reading that makes a difference."""
+    """The content of a report.
+
+    - sessions: their ids.
+    - trials: all queries.
+    - reprompts and `figures`: results over all queries.
+    - groups: for each grouping, the results of each label.
+    - crossed: one for each pair of groupings.
+    - comparisons: one for each reading that makes a difference.
+    """
 
     sessions: tuple[str, ...]
     selection: Selection
@@ -87,14 +94,14 @@ class CategoryReport:
 
     def devices(self) -> tuple[QueryGroup, ...]:
         """The groups by device, also if that grouping is not selected."""
-        return next(
-            (groups for grouping, groups in self.groups if grouping is ResultGrouping.DEVICE),
-            _groups(self.trials, ResultGrouping.DEVICE),
-        )
+        for grouping, groups in self.groups:
+            if grouping is ResultGrouping.DEVICE:
+                return groups
+        return _groups(self.trials, ResultGrouping.DEVICE)
 
 
-def report_of(trials: Sequence[RatedTrial], selection: Selection, sessions: Sequence[str]) -> CategoryReport:
-    """The report over some queries; ValueError if a side of the comparison is unknown."""
+def make_report(trials: Sequence[RatedTrial], selection: Selection, sessions: Sequence[str]) -> CategoryReport:
+    """The report over some queries. Raises ValueError if a side of the comparison is unknown."""
     all_trials = tuple(trials)
     groupings: tuple[By, ...] = tuple(GROUPINGS.values()) if selection.by is None else selection.by
     groups = [
@@ -104,20 +111,18 @@ def report_of(trials: Sequence[RatedTrial], selection: Selection, sessions: Sequ
     ]
     crosses = selection.crosses
     if crosses is None:
-        parts = {grouping for grouping, groups_of in groups if len(groups_of) > 1}
-        crosses = (
-            ((ResultGrouping.DEVICE, ResultGrouping.CLASS),)
-            if {ResultGrouping.DEVICE, ResultGrouping.CLASS} <= parts
-            else ()
-        )
+        several = {grouping for grouping, groups_of in groups if len(groups_of) > 1}
+        crosses = ()
+        if {ResultGrouping.DEVICE, ResultGrouping.CLASS} <= several:
+            crosses = ((ResultGrouping.DEVICE, ResultGrouping.CLASS),)
     return CategoryReport(
         sessions=tuple(sessions),
         selection=selection,
         trials=all_trials,
-        figures=figures_of(all_trials),
-        reprompts=reprompts_of(all_trials),
+        figures=category_figures(all_trials),
+        reprompts=reprompt_figures(all_trials),
         groups=tuple(groups),
-        crossed=tuple(crossed(all_trials, *axes) for axes in crosses),
+        crossed=tuple(crossed(all_trials, first, second) for first, second in crosses),
         comparisons=_comparisons(all_trials, selection),
     )
 
@@ -134,16 +139,17 @@ def label_in_words(label: str, grouping: By) -> str:
 
 def _groups(trials: Sequence[RatedTrial], grouping: By) -> tuple[QueryGroup, ...]:
     return tuple(
-        QueryGroup(label, figures_of(members), reprompts_of(members)) for label, members in grouped(trials, grouping)
+        QueryGroup(label, category_figures(members), reprompt_figures(members))
+        for label, members in grouped(trials, grouping)
     )
 
 
 def _is_shown(trials: Sequence[RatedTrial], grouping: By) -> bool:
     """Whether a grouping is shown by default. It must have several groups, and not be by query. Grouping by the whole
     condition is shown only if other groupings do not already show it."""
-    if grouping is ResultGrouping.QUERY or (
-        grouping is Grouping.CONDITION and not any(trial.trial.needs_condition(GROUPINGS) for trial in trials)
-    ):
+    if grouping is ResultGrouping.QUERY:
+        return False
+    if grouping is Grouping.CONDITION and not any(trial.trial.needs_condition(GROUPINGS) for trial in trials):
         return False
     return len({label_by(trial, grouping) for trial in trials}) > 1
 
@@ -151,38 +157,44 @@ def _is_shown(trials: Sequence[RatedTrial], grouping: By) -> bool:
 def _comparisons(trials: Sequence[RatedTrial], selection: Selection) -> tuple[CategoryComparison, ...]:
     if selection.compare is None:
         return ()
-    differs = selection.on in (Category.WRONG, Category.ADMITTED_DEFEAT)
-    readings = tuple(Reading) if differs else (Reading.ADMITTED,)
-    return tuple(compare_categories(trials, *selection.compare, selection.on, reading) for reading in readings)
+    first, second = selection.compare
+    depends_on_reading = selection.on in (Category.WRONG, Category.ADMITTED_DEFEAT)
+    readings = tuple(Reading) if depends_on_reading else (Reading.ADMITTED,)
+    return tuple(compare_categories(trials, first, second, selection.on, reading) for reading in readings)
 
 
-def limits_of(
-    report: CategoryReport, option: str, category: Category, most: float, reading: Reading, bound: LimitTarget
+def category_limits(
+    report: CategoryReport, option: str, category: Category, limit: float, reading: Reading, bound: LimitTarget
 ) -> Iterator[DeclaredLimit]:
     """A limit on the share of a category, for each device. For correct responses it is the least share, for all other
-    categories the greatest."""
+    categories the greatest.
+
+    option: the option with the limit, for messages. bound: whether the share or an end of its interval is compared.
+    """
     least, name = category is Category.CORRECT, name_of(category)
     groups = report.devices()
     if not groups:
         why_not = report.figures.why_not or "there is no device"
-        yield DeclaredLimit(option, name, most, None, least=least, unit=SHARE, why_not=why_not)
+        yield DeclaredLimit(option, name, limit, None, least=least, unit=SHARE, why_not=why_not)
     for group in groups:
         share = group.figures.share(category, reading)
-        figure, end = share.value, ""
-        if bound in (LimitTarget.LOWER, LimitTarget.UPPER):
-            end = f", {bound} end of the 95 % interval,"
+        is_on_end = bound in (LimitTarget.LOWER, LimitTarget.UPPER)
+        value, why_not, end_text = share.value, group.figures.why_not, ""
+        if is_on_end:
             low, high = share.interval or (None, None)
-            figure = high if bound is LimitTarget.UPPER else low
+            value = high if bound is LimitTarget.UPPER else low
+            why_not = why_not or "too few queries for an interval"
+            end_text = f", {bound} end of the 95 % interval,"
         yield DeclaredLimit(
             option,
-            f"{name} of {shown(group.label, 60) or '(no name)'}{end}",
-            most,
-            figure,
+            f"{name} of {shown(group.label, 60) or '(no name)'}{end_text}",
+            limit,
+            value,
             least=least,
             unit=SHARE,
-            interval=None if end else share.interval,
-            why_not=group.figures.why_not or ("too few queries for an interval" if end else ""),
-            has_interval=not end,
+            interval=None if is_on_end else share.interval,
+            why_not=why_not,
+            has_interval=not is_on_end,
             on_bound=bound is LimitTarget.SAFE,
         )
 
@@ -194,7 +206,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def csv_of(report: CategoryReport) -> str:
+def to_csv(report: CategoryReport) -> str:
     """The report as CSV: all queries (with an empty `by`), then each grouping, then the crossed ones. Cells without
     data are empty."""
     text = io.StringIO()
@@ -206,6 +218,7 @@ def csv_of(report: CategoryReport) -> str:
 
 
 def _csv_groups(report: CategoryReport) -> Iterator[tuple[tuple[str, str, str, str], CategoryFigures]]:
+    """The first four cells of a group's rows, and its results."""
     yield ("", "", "", ""), report.figures
     for grouping, groups in report.groups:
         for group in groups:
@@ -220,7 +233,7 @@ def _csv_groups(report: CategoryReport) -> Iterator[tuple[tuple[str, str, str, s
 
 def _csv_rows(group: tuple[str, str, str, str], figures: CategoryFigures) -> Iterator[list[object]]:
     funnel = (figures.planned, figures.asked, figures.recognised, figures.answered, figures.judged)
-    aside = (
+    without_category = (
         figures.count(QueryOutcome.DISPUTED),
         figures.count(QueryOutcome.HELD),
         figures.count(QueryOutcome.FLAGGED),
@@ -228,22 +241,24 @@ def _csv_rows(group: tuple[str, str, str, str], figures: CategoryFigures) -> Ite
     for figure in (*Category, *CategoryGroup):
         for reading in Reading:
             share = figures.share(figure, reading)
-            ends = [*(share.interval or (None, None)), *(share.together or (None, None))]
-            shares = ["" if number is None else fixed(number, 6) for number in (share.value, *ends)]
+            low, high = share.interval or (None, None)
+            low_together, high_together = share.together or (None, None)
+            numbers = (share.value, low, high, low_together, high_together)
+            shares = ["" if number is None else fixed(number, 6) for number in numbers]
             method = ("queries", figures.method.value) if figures.total else ("", "")
             counts = (figure.value, reading.value, share.count, share.total)
-            yield [*group, *counts, *shares, *method, *funnel, *aside]
+            yield [*group, *counts, *shares, *method, *funnel, *without_category]
 
 
 FORMAT = 1
 
 
-def text_of(report: CategoryReport) -> str:
+def to_json_text(report: CategoryReport) -> str:
     """The JSON, with a line break at its end."""
-    return json.dumps(object_of(report), ensure_ascii=True, allow_nan=False, indent=1) + "\n"
+    return json.dumps(to_json(report), ensure_ascii=True, allow_nan=False, indent=1) + "\n"
 
 
-def object_of(report: CategoryReport) -> dict[str, Any]:
+def to_json(report: CategoryReport) -> dict[str, Any]:
     """The JSON as a dictionary; docs/reference/categories.md names its keys."""
     selection = report.selection
     return {
@@ -253,11 +268,11 @@ def object_of(report: CategoryReport) -> dict[str, Any]:
         "raters": list(selection.raters),
         "round": selection.round_id,
         "on": selection.on.value,
-        **_figures(report.figures),
-        "reprompts": _reprompts(report.reprompts),
+        **_figures_json(report.figures),
+        "reprompts": _reprompts_json(report.reprompts),
         "groups": {
             grouping.value: [
-                {"label": group.label, **_figures(group.figures), "reprompts": _reprompts(group.reprompts)}
+                {"label": group.label, **_figures_json(group.figures), "reprompts": _reprompts_json(group.reprompts)}
                 for group in groups
             ]
             for grouping, groups in report.groups
@@ -267,16 +282,18 @@ def object_of(report: CategoryReport) -> dict[str, Any]:
                 "by": [grouping.value for grouping in crossing.by],
                 "rows": list(crossing.rows),
                 "columns": list(crossing.columns),
-                "cells": [[cell and _figures(cell) for cell in row] for row in crossing.cells],
+                "cells": [
+                    [None if figures is None else _figures_json(figures) for figures in row] for row in crossing.cells
+                ],
             }
             for crossing in report.crossed
         ],
-        "comparisons": [_comparison(comparison) for comparison in report.comparisons],
-        "disputed": [_response(trial) for trial in report.trials_with(QueryOutcome.DISPUTED)],
+        "comparisons": [_comparison_json(comparison) for comparison in report.comparisons],
+        "disputed": [_response_json(trial) for trial in report.trials_with(QueryOutcome.DISPUTED)],
     }
 
 
-def _figures(figures: CategoryFigures) -> dict[str, Any]:
+def _figures_json(figures: CategoryFigures) -> dict[str, Any]:
     return {
         "funnel": {
             **picked(figures, "planned", "asked", "recognised", "answered", "judged"),
@@ -287,15 +304,15 @@ def _figures(figures: CategoryFigures) -> dict[str, Any]:
         "interval_over": "queries",
         "interval_method": figures.method.value,
         "basis": {basis.value: count for basis, count in figures.bases},
-        "categories": {category.value: _shares(figures, category) for category in Category},
-        "derived": {group.value: _shares(figures, group) for group in CategoryGroup},
+        "categories": {category.value: _shares_json(figures, category) for category in Category},
+        "derived": {group.value: _shares_json(figures, group) for group in CategoryGroup},
         "core_capability": to_plain(figures.core),
         "sub_flags": {flag.value: count for flag, count in figures.sub_flags},
         "flagged_too": figures.flagged_too,
     }
 
 
-def _shares(figures: CategoryFigures, figure: Figure) -> dict[str, Any]:
+def _shares_json(figures: CategoryFigures, figure: Figure) -> dict[str, Any]:
     shares = {reading.value: figures.share(figure, reading) for reading in Reading}
     return {
         reading: {
@@ -308,7 +325,7 @@ def _shares(figures: CategoryFigures, figure: Figure) -> dict[str, Any]:
     }
 
 
-def _reprompts(reprompts: RepromptFigures) -> dict[str, Any]:
+def _reprompts_json(reprompts: RepromptFigures) -> dict[str, Any]:
     return {
         "assessed": reprompts.assessed,
         "attempts": {str(attempts): queries for attempts, queries in reprompts.needed},
@@ -325,9 +342,9 @@ def _reprompts(reprompts: RepromptFigures) -> dict[str, Any]:
     }
 
 
-def _comparison(comparison: CategoryComparison) -> dict[str, Any]:
+def _comparison_json(comparison: CategoryComparison) -> dict[str, Any]:
     estimate = comparison.difference
-    counts = estimate and estimate.discordance
+    counts = None if estimate is None else estimate.discordance
     return {
         **picked(comparison, "first", "second", "on", "reading", "why_not", "queries", "strata"),
         "responses": [comparison.first_responses, comparison.second_responses],
@@ -336,9 +353,9 @@ def _comparison(comparison: CategoryComparison) -> dict[str, Any]:
         "difference": None if estimate is None else estimate.difference,
         "interval": None if estimate is None else estimate.interval,
         "pairs": None if counts is None else picked(counts, "both", "only_first", "only_second", "neither"),
-        "swap": estimate and _swap(estimate.swap),
-        "mantel_haenszel_p": estimate and estimate.alone_p,
-        "swap_of_all_categories": _swap(comparison.all_swap),
+        "swap": None if estimate is None else _swap_json(estimate.swap),
+        "mantel_haenszel_p": None if estimate is None else estimate.alone_p,
+        "swap_of_all_categories": _swap_json(comparison.all_swap),
         "differing": [
             {
                 "query": query.query_id,
@@ -352,11 +369,11 @@ def _comparison(comparison: CategoryComparison) -> dict[str, Any]:
     }
 
 
-def _swap(swap_test: SwapTestResult | None) -> dict[str, Any] | None:
+def _swap_json(swap_test: SwapTestResult | None) -> dict[str, Any] | None:
     return None if swap_test is None else {"p": swap_test.p, "exact": swap_test.exact, "queries": swap_test.clusters}
 
 
-def _response(trial: RatedTrial) -> dict[str, Any]:
+def _response_json(trial: RatedTrial) -> dict[str, Any]:
     categories = [row.category for row in trial.judged.submitted] if trial.judged else []
     return {
         "session": trial.session_id,

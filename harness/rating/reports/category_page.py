@@ -31,12 +31,12 @@ from harness.statistics.text import hundredths_interval
 MAX_LISTED = 500
 MAX_LABEL_CHARS = 80
 MAX_TEXT_CHARS = 400
-WIDE_ENOUGH = 0.045
+MIN_LABELLED_SHARE = 0.045
 """A part of a bar shows its key only if its share is at least this."""
 
 
 def write_html(report: CategoryReport, path: Path) -> None:
-    """Writes the page, completely or not at all; LogError if it cannot be written."""
+    """Writes the page, completely or not at all. Raises LogError if it cannot be written."""
     write_atomically(path, page(report).encode("utf-8"))
 
 
@@ -87,21 +87,25 @@ def _stacks(figures: CategoryFigures) -> list[dict[str, Any]]:
 def _stack(figures: CategoryFigures, reading: Reading) -> dict[str, Any]:
     """A stacked bar. Each part has the key of its category if there is room, and the number of its colour. words: the
     text for screen readers."""
-    shares = [(key, number, category, figures.share(category, reading)) for number, (key, category) in enumerate(KEYS)]
-    shown_shares = [(key, number, category, share) for key, number, category, share in shares if share.count]
-    widths = [(key, number, share.value or 0.0) for key, number, _, share in shown_shares]
-    parts = [
-        {"key": key if width >= WIDE_ENOUGH else "", "number": number, "width": 100 * width}
-        for key, number, width in widths
-    ]
-    words = ", ".join(f"{name_of(category)} {percent(share.value, 0)}" for _, _, category, share in shown_shares)
-    return {"reading": reading.value.upper(), "parts": parts, "words": words}
+    parts: list[dict[str, Any]] = []
+    words: list[str] = []
+    for number, (key, category) in enumerate(KEYS):
+        share = figures.share(category, reading)
+        if not share.count:
+            continue
+        width = share.value or 0.0
+        shown_key = key if width >= MIN_LABELLED_SHARE else ""
+        parts.append({"key": shown_key, "number": number, "width": 100 * width})
+        words.append(f"{name_of(category)} {percent(share.value, 0)}")
+    return {"reading": reading.value.upper(), "parts": parts, "words": ", ".join(words)}
 
 
 def _whisker(share: CountedShare) -> tuple[float, float, float] | None:
+    """Low end, value and high end in percent; None without an interval."""
     if share.value is None or share.interval is None:
         return None
-    return 100 * share.interval[0], 100 * share.value, 100 * share.interval[1]
+    low, high = share.interval
+    return 100 * low, 100 * share.value, 100 * high
 
 
 def _label(label: str) -> str:

@@ -30,6 +30,7 @@ from harness.rating.reports.categories import CategoryReport, QueryGroup, label_
 from harness.statistics.comparison import MeasureKind, sentence
 from harness.statistics.significance import DRAWS, SwapTestResult
 from harness.statistics.text import hundredths_interval, number_interval, seconds_interval
+from harness.statistics.word_intervals import StratifiedDifference
 
 MAX_ROWS = 100
 QUERY = ("query", "queries")
@@ -42,7 +43,8 @@ def share_span(share: CountedShare) -> str:
 
 
 MAX_LISTED = 20
-NOTES = 13
+NOTE_COLUMN = 13
+"""Column in which the texts of notes begin."""
 FUNNEL: tuple[tuple[str, tuple[QueryOutcome, ...], str], ...] = (
     ("planned", (), ""),
     ("  not played", (QueryOutcome.NOT_PLAYED,), "still to come"),
@@ -74,24 +76,25 @@ def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
     Unless groupings are selected, only devices are shown; JSON, CSV and page have all.
     """
     figures = report.figures
-    of_sessions = f"{counted(len(report.sessions), 'session')}{_selection_text(report)}"
-    yield shown(f"categories of {_counts_text(figures)}, {of_sessions}", width)
+    sessions = f"{counted(len(report.sessions), 'session')}{_selection_text(report)}"
+    yield shown(f"categories of {_counts_text(figures)}, {sessions}", width)
     yield ""
-    more = [grouping.value for grouping, _ in report.groups if grouping is not ResultGrouping.DEVICE]
+    hint: Iterator[str] = iter(())
     if report.selection.by is None:
+        more = [grouping.value for grouping, _ in report.groups if grouping is not ResultGrouping.DEVICE]
+        if more:
+            hint = Notes([("", f"More groupings: --by {', '.join(more)}. All of them: --html FILE")]).lines(width)
         devices = tuple((grouping, groups) for grouping, groups in report.groups if grouping is ResultGrouping.DEVICE)
         crossed = () if report.selection.crosses is None else report.crossed
         report = replace(report, groups=devices, crossed=crossed)
-    else:
-        more = []
     yield from join_blocks(
-        funnel(figures),
-        eleven(figures).lines(width),
+        funnel_lines(figures),
+        categories_part(figures).lines(width),
         notes(figures).lines(width),
-        _disputed(report.trials_with(QueryOutcome.DISPUTED), width),
+        _disputed_lines(report.trials_with(QueryOutcome.DISPUTED), width),
         *(section.lines(width, MAX_ROWS) for section in sections(report)),
-        *(_comparison(comparison, width) for comparison in report.comparisons),
-        Notes([("", f"More groupings: --by {', '.join(more)}. All of them: --html FILE")]).lines(width) if more else (),
+        *(_comparison_lines(comparison, width) for comparison in report.comparisons),
+        hint,
     )
 
 
@@ -104,7 +107,7 @@ def _counts_text(figures: CategoryFigures) -> str:
         QueryOutcome.HELD: "held",
         QueryOutcome.DISPUTED: "disputed",
     }
-    parts = [f"{count} {words}" for outcome, words in left_out.items() if (count := figures.count(outcome))]
+    parts = [f"{figures.count(outcome)} {words}" for outcome, words in left_out.items() if figures.count(outcome)]
     if not parts:
         return counted(figures.total, "first response")
     responses = counted(figures.total + figures.count(*left_out), "first response")
@@ -120,17 +123,16 @@ def stages(figures: CategoryFigures) -> Iterator[tuple[str, int, str]]:
         "answered": figures.answered,
         "with a category": figures.total,
     }
-    remarks = {
-        "recognised": f"{figures.unassessed} of them not assessed: no evidence asked for" if figures.unassessed else "",
-        "with a category": ", ".join(
-            f"{count} {BASES.get(basis, basis.value)}" for basis, count in figures.bases if count
-        ),
-    }
+    bases = ", ".join(f"{count} {BASES.get(basis, basis.value)}" for basis, count in figures.bases if count)
+    remarks = {"with a category": bases}
+    if figures.unassessed:
+        remarks["recognised"] = f"{figures.unassessed} of them not assessed: no evidence asked for"
     for name, outcomes, remark in FUNNEL:
-        yield name, figures.count(*outcomes) if outcomes else counts[name], remarks.get(name, remark)
+        count = figures.count(*outcomes) if outcomes else counts[name]
+        yield name, count, remarks.get(name, remark)
 
 
-def funnel(figures: CategoryFigures) -> Iterator[str]:
+def funnel_lines(figures: CategoryFigures) -> Iterator[str]:
     """A line for each stage of the funnel, and for each kind of loss that occurred."""
     for name, count, remark in stages(figures):
         if name.startswith(" ") and not count:
@@ -138,11 +140,11 @@ def funnel(figures: CategoryFigures) -> Iterator[str]:
         yield f"{name:<18}{count:>6,}  {remark}".rstrip()
 
 
-def eleven(figures: CategoryFigures) -> Part:
+def categories_part(figures: CategoryFigures) -> Part:
     """The table of categories, with counts and shares under both readings. The derived groups are below the rule."""
     if figures.why_not:
         remedy = f". {TO_JUDGE}" if figures.count(QueryOutcome.UNJUDGED) else ""
-        return Notes([("categories", f"{NOTHING}: {figures.why_not}{remedy}")], NOTES)
+        return Notes([("categories", f"{NOTHING}: {figures.why_not}{remedy}")], NOTE_COLUMN)
     return Table.of(
         [Column(title) for title in ("category", "A: n", "%", "95 %", "B: n", "%")],
         [(f"{key} {name_of(category)}", *_cells(figures, category)) for key, category in KEYS],
@@ -167,7 +169,7 @@ def notes(figures: CategoryFigures) -> Notes:
         pairs.append(("flags", f"a rater flagged {figures.flagged_too} of the responses with a category"))
     if figures.voices == 1:
         pairs.append(("raters", "only one, so agreement between raters is unknown"))
-    return Notes(pairs, NOTES)
+    return Notes(pairs, NOTE_COLUMN)
 
 
 OF_A_RUN = "The intervals of a run treat trials as independent, so they apply to these queries only"
@@ -196,11 +198,12 @@ def categories_given(trial: RatedTrial) -> str:
 
 
 def _cells(figures: CategoryFigures, figure: Figure) -> tuple[str, ...]:
+    """Count and share under reading A, with its interval, then under reading B."""
     a, b = figures.share(figure), figures.share(figure, Reading.WRONG)
     return str(a.count), hundredths(a.value), share_span(a), str(b.count), hundredths(b.value)
 
 
-def _disputed(trials: Sequence[RatedTrial], width: int) -> Iterator[str]:
+def _disputed_lines(trials: Sequence[RatedTrial], width: int) -> Iterator[str]:
     if trials:
         yield f"disputed ({len(trials)}): not counted until settled"
     lines = [f"{trial.trial.id} ({trial.trial.device}): {categories_given(trial)}" for trial in trials]
@@ -209,8 +212,12 @@ def _disputed(trials: Sequence[RatedTrial], width: int) -> Iterator[str]:
 
 def _selection_text(report: CategoryReport) -> str:
     selection = report.selection
-    raters = f", only by {', '.join(shown(rater, 40) for rater in selection.raters)}" if selection.raters else ""
-    return raters + (f", round {shown(selection.round_id, 40)}" if selection.round_id is not None else "")
+    text = ""
+    if selection.raters:
+        text += f", only by {', '.join(shown(rater, 40) for rater in selection.raters)}"
+    if selection.round_id is not None:
+        text += f", round {shown(selection.round_id, 40)}"
+    return text
 
 
 MAX_DIFFERING = 15
@@ -219,18 +226,18 @@ MAX_DIFFERING = 15
 def sections(report: CategoryReport) -> Iterator[Section]:
     """The sections on groups and crossed groups (if any response was judged), and on repeated queries."""
     groupings, crossed = (report.groups, report.crossed) if report.figures.judged else ((), ())
-    parts: list[Part] = [
-        table for grouping, groups in groupings for table in (_counts(grouping, groups), _shares(grouping, groups))
-    ]
+    parts: list[Part] = []
+    for grouping, groups in groupings:
+        parts += [_counts_table(grouping, groups), _shares_table(grouping, groups)]
     if groupings:
         pairs = [("", "1 to -: the categories above, reading A. 9b: wrong under reading B. ?: disputed, not counted")]
         if any(group.figures.method is Method.TOO_FEW for _, groups in report.groups for group in groups):
             pairs.append(("", TOO_FEW_WHY))
         parts.append(Notes(pairs))
-    parts += [_crossed(crossing, report.selection.on) for crossing in crossed if crossing.columns]
+    parts += [_crossed_table(crossing, report.selection.on) for crossing in crossed if crossing.columns]
     if parts:
         yield Section("groups", "Groups", parts)
-    yield Section("reprompts", "Re-prompts", list(_reprompts(report)))
+    yield Section("reprompts", "Re-prompts", list(_reprompt_parts(report)))
 
 
 def waits_in_words(waits: Waits) -> str:
@@ -238,36 +245,41 @@ def waits_in_words(waits: Waits) -> str:
     if waits.least_s is None or waits.median_s is None or waits.most_s is None:
         return f"{NOTHING} ({'not in the log' if waits.unknown else 'no query was repeated'})"
     text = f"{waits.count}, {seconds_interval(waits.least_s, waits.most_s)}, median {seconds(waits.median_s)}"
-    text += f"; {waits.shorter} shorter than requested" if waits.shorter else ""
-    return text + (f"; {waits.unknown} not in the log" if waits.unknown else "")
+    if waits.shorter:
+        text += f"; {waits.shorter} shorter than requested"
+    if waits.unknown:
+        text += f"; {waits.unknown} not in the log"
+    return text
 
 
 def mean_span(figures: RepromptFigures) -> str:
+    """The 95 % interval of the mean as text; `too few` if there is a mean but no interval."""
     has_mean = figures.mean is not None
     return TOO_FEW if figures.mean_interval is None and has_mean else number_interval(figures.mean_interval)
 
 
-def _counts(grouping: By, groups: Sequence[QueryGroup]) -> Table[Sequence[str]]:
+def _counts_table(grouping: By, groups: Sequence[QueryGroup]) -> Table[Sequence[str]]:
     columns = [Column(title) for title in (f"by {grouping.value}", "n", *(key for key, _ in KEYS), "9b", "?")]
-    return Table.of(columns, [(label_in_words(group.label, grouping), *_counts_of(group.figures)) for group in groups])
+    rows = [(label_in_words(group.label, grouping), *_count_cells(group.figures)) for group in groups]
+    return Table.of(columns, rows)
 
 
-def _counts_of(figures: CategoryFigures) -> tuple[str, ...]:
+def _count_cells(figures: CategoryFigures) -> tuple[str, ...]:
     counts = (figures.share(category).count for category in Category)
     wrong = figures.share(Category.WRONG, Reading.WRONG).count
     return tuple(map(str, (figures.total, *counts, wrong, figures.count(QueryOutcome.DISPUTED))))
 
 
-def _shares(grouping: By, groups: Sequence[QueryGroup]) -> Table[Sequence[str]]:
+def _shares_table(grouping: By, groups: Sequence[QueryGroup]) -> Table[Sequence[str]]:
     titles = (f"by {grouping.value}", "correct %", "95 %", "wrong A %", "95 %", "wrong B %", "95 %")
-    rows = [(label_in_words(group.label, grouping), *_shares_of(group.figures)) for group in groups]
+    rows = [(label_in_words(group.label, grouping), *_share_cells(group.figures)) for group in groups]
     correct = [group.figures.share(Category.CORRECT) for group in groups]
     return Table.of(
         [Column(title) for title in titles], rows, plots=[(share.value, share.interval) for share in correct], bars=True
     )
 
 
-def _shares_of(figures: CategoryFigures) -> tuple[str, ...]:
+def _share_cells(figures: CategoryFigures) -> tuple[str, ...]:
     shares = (
         figures.share(Category.CORRECT),
         figures.share(Category.WRONG),
@@ -276,7 +288,7 @@ def _shares_of(figures: CategoryFigures) -> tuple[str, ...]:
     return tuple(cell for share in shares for cell in (hundredths(share.value), share_span(share)))
 
 
-def _crossed(crossed_figures: CrossedFigures, figure: Figure) -> CrossTable:
+def _crossed_table(crossed_figures: CrossedFigures, figure: Figure) -> CrossTable:
     first, second = crossed_figures.by
     rows = [
         (label_in_words(label, first), [_crossed_cell(figures, figure) for figures in cells])
@@ -298,7 +310,7 @@ NO_EVIDENCE = (
 )
 
 
-def _reprompts(report: CategoryReport) -> Iterator[Part]:
+def _reprompt_parts(report: CategoryReport) -> Iterator[Part]:
     figures = report.reprompts
     yield _reprompt_table("attempts until recognition", [("all", figures)])
     for grouping, groups in report.groups:
@@ -312,78 +324,84 @@ def _reprompts(report: CategoryReport) -> Iterator[Part]:
     ]
     if figures.unassessed:
         pairs.append(("left out", f"{counted(figures.unassessed, *QUERY)} not assessed: {NO_EVIDENCE}"))
-    yield Notes(pairs, NOTES)
+    yield Notes(pairs, NOTE_COLUMN)
 
 
 def _reprompt_table(title: str, rows: Sequence[tuple[str, RepromptFigures]]) -> Table[Sequence[str]]:
     titles = (title, "queries", "first %", "95 %", "mean", "95 %", "never")
     return Table.of(
         [Column(title) for title in titles],
-        [(label, *_reprompts_of(figures)) for label, figures in rows],
+        [(label, *_reprompt_cells(figures)) for label, figures in rows],
         plots=[(figures.first.value, figures.first.interval) for _, figures in rows],
     )
 
 
-def _reprompts_of(figures: RepromptFigures) -> tuple[str, ...]:
+def _reprompt_cells(figures: RepromptFigures) -> tuple[str, ...]:
     first = figures.first
     shares = (hundredths(first.value), share_span(first), number(figures.mean), mean_span(figures))
     return (str(figures.assessed), *shares, str(figures.never))
 
 
-def _comparison(comparison: CategoryComparison, width: int) -> Iterator[str]:
+def _comparison_lines(comparison: CategoryComparison, width: int) -> Iterator[str]:
     first, second = shown(comparison.first, 24), shown(comparison.second, 24)
     yield f"{first} versus {second}: {name_of(comparison.on)}, reading {comparison.reading.value.upper()}"
     if comparison.why_not or comparison.difference is None:
         yield f"  {NOTHING}: {shown(comparison.why_not, width - 8)}"
     else:
-        estimate = comparison.difference
-        responses = f"{comparison.first_responses} and {counted(comparison.second_responses, 'response')}"
-        pairs = counted(comparison.strata, "query-condition pair")
-        yield f"  compared     {counted(comparison.queries, *QUERY)}, {pairs}; {responses}"
-        yield f"  shares       {percent(estimate.first)} versus {percent(estimate.second)}"
-        yield from note("  difference", difference_in_words(comparison), width, 15)
-        if (counts := estimate.discordance) is not None:
-            yield (
-                f"  pairs        both {counts.both}, only the first {counts.only_first}, only the second "
-                f"{counts.only_second}, neither {counts.neither}"
-            )
-        else:
-            yield f"               {p_is(estimate.alone_p)} if responses were independent (Mantel-Haenszel)"
-        yield f"  all eleven   {all_in_words(comparison)}"
-        if comparison.differing:
-            yield f"  they differ on {counted(len(comparison.differing), *QUERY)}, largest difference first:"
-            lines = [
-                f"{points(query.difference):>7} {query.query_id}: {differing_in_words(query)}"
-                for query in comparison.differing
-            ]
-            shown_lines = first_lines(lines, MAX_DIFFERING, ", which the JSON has")
-            yield from (shown(f"    {line}", width) for line in shown_lines)
+        yield from _difference_lines(comparison, comparison.difference, width)
     yield f"  unpaired     {comparison.first_unpaired} of {first}, {comparison.second_unpaired} of {second}"
+
+
+def _difference_lines(comparison: CategoryComparison, estimate: StratifiedDifference, width: int) -> Iterator[str]:
+    """What was compared, the difference with its tests, and the queries on which the two sides differ."""
+    responses = f"{comparison.first_responses} and {counted(comparison.second_responses, 'response')}"
+    pairs = counted(comparison.strata, "query-condition pair")
+    yield f"  compared     {counted(comparison.queries, *QUERY)}, {pairs}; {responses}"
+    yield f"  shares       {percent(estimate.first)} versus {percent(estimate.second)}"
+    yield from note("  difference", difference_in_words(comparison), width, 15)
+    counts = estimate.discordance
+    if counts is not None:
+        yield (
+            f"  pairs        both {counts.both}, only the first {counts.only_first}, only the second "
+            f"{counts.only_second}, neither {counts.neither}"
+        )
+    else:
+        yield f"               {p_is(estimate.alone_p)} if responses were independent (Mantel-Haenszel)"
+    yield f"  all eleven   {all_in_words(comparison)}"
+    if comparison.differing:
+        yield f"  they differ on {counted(len(comparison.differing), *QUERY)}, largest difference first:"
+        lines = [
+            f"{points(query.difference):>7} {query.query_id}: {differing_in_words(query)}"
+            for query in comparison.differing
+        ]
+        shown_lines = first_lines(lines, MAX_DIFFERING, ", which the JSON has")
+        yield from (shown(f"    {line}", width) for line in shown_lines)
 
 
 def differing_in_words(query: DifferingQuery) -> str:
     """The categories of a query on both sides: `2 Correct / 1 Correct, 1 Wrong`."""
-    sides = [", ".join(f"{n} {name_of(category)}" for category, n in side) for side in (query.first, query.second)]
-    return " / ".join(sides)
+    sides = (query.first, query.second)
+    return " / ".join(", ".join(f"{count} {name_of(category)}" for category, count in side) for side in sides)
 
 
 def all_in_words(comparison: CategoryComparison) -> str:
+    """Whether the two sides differ over all eleven categories."""
     if comparison.all_swap is None:
         return f"p {NOTHING}: both have the same categories for every query"
-    return f"{p_is(comparison.all_swap.p)}, swap test over whole queries ({_how(comparison.all_swap)})"
+    return f"{p_is(comparison.all_swap.p)}, swap test over whole queries ({_method_text(comparison.all_swap)})"
 
 
 def difference_in_words(comparison: CategoryComparison) -> str:
     """Whether the second side is better, and by which test. The test swaps all responses to a query together."""
     estimate = comparison.difference
-    names = shown(comparison.first, 24), shown(comparison.second, 24)
-    text = sentence(*names, estimate, MeasureKind.SHARE, more_is_better=comparison.more_is_better)
+    first, second = shown(comparison.first, 24), shown(comparison.second, 24)
+    text = sentence(first, second, estimate, MeasureKind.SHARE, more_is_better=comparison.more_is_better)
     if estimate is None or estimate.interval is None:
         return f"{text}: there is only one query"
     if estimate.swap is None:
         return f"{text}: their shares are equal for every query"
-    return f"{text}, swap test over whole queries ({_how(estimate.swap)})"
+    return f"{text}, swap test over whole queries ({_method_text(estimate.swap)})"
 
 
-def _how(swap: SwapTestResult) -> str:
+def _method_text(swap: SwapTestResult) -> str:
     return "exact" if swap.exact else f"{DRAWS:,} random swaps"

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from harness.base.typed_table import ColumnContent, TypedTable, Value
 from harness.model.judgment import EXERCISE, Judgment, in_force
-from harness.rating.figures.judged_responses import RatedSession, RatedTrial, rated_in
+from harness.rating.figures.judged_responses import RatedSession, RatedTrial, rated_trials_of
 
 TEXT, WHOLE, NUMBER, YES_NO, LIST = ColumnContent
 COLUMNS: dict[str, ColumnContent] = {
@@ -41,17 +41,23 @@ An item's id is a hash of the session and the trial: it confirms a guess.
 def judgment_table(sessions: Sequence[RatedSession], *, only_in_force: bool = False, blind: bool = False) -> TypedTable:
     """Every judgment row of these sessions, oldest first in each.
 
-    only_in_force: whether to leave out judgments that were changed or taken back, and to leave `replaces` empty. blind:
-    whether to leave out columns that reveal the session or the device, and to sort by clip, which then identifies the
-    response. Exercises are left out, since they would look like responses.
+    - only_in_force: whether to leave out judgments that were changed or taken back, and to leave `replaces` empty.
+    - blind: whether to leave out columns that reveal the session or the device, and to sort by clip, which then
+      identifies the response. Exercises are left out too, since they would look like responses.
     """
     axes = sorted({axis for session in sessions for trial in session.trials for axis, _ in trial.trial.conditions})
     columns = {**COLUMNS, **CONTEXT, **dict.fromkeys((CONDITION + axis for axis in axes), ColumnContent.TEXT)}
     if blind:
-        columns = {n: c for n, c in columns.items() if n not in REVEALING and not n.startswith(CONDITION)}
+        columns = {
+            name: content
+            for name, content in columns.items()
+            if name not in REVEALING and not name.startswith(CONDITION)
+        }
     rows: list[dict[str, Value]] = []
     for session in sessions:
-        rated = {trial.trial.id: trial for trial in rated_in(session.session_id, session.trials, session.responses)}
+        rated = {
+            trial.trial.id: trial for trial in rated_trials_of(session.session_id, session.trials, session.responses)
+        }
         judgments = list({judgment.id: judgment for judgment in session.rows}.values())
         ids_in_force = {judgment.id for judgment in in_force(judgments)}
         for judgment in judgments:
@@ -59,10 +65,10 @@ def judgment_table(sessions: Sequence[RatedSession], *, only_in_force: bool = Fa
                 continue
             if judgment.id in ids_in_force or not only_in_force:
                 values = {
-                    **_judgment(judgment, session.session_id),
+                    **_judgment_values(judgment, session.session_id),
                     "replaces": None if only_in_force else judgment.replaces,
                     "in_force": judgment.id in ids_in_force,
-                    **_context(judgment, rated.get(judgment.trial_id)),
+                    **_context_values(judgment, rated.get(judgment.trial_id)),
                 }
                 rows.append(values)
     if blind:
@@ -71,7 +77,7 @@ def judgment_table(sessions: Sequence[RatedSession], *, only_in_force: bool = Fa
     return TypedTable(tuple(columns.items()), tuple(tuple(values.get(name) for name in columns) for values in rows))
 
 
-def number_counting(table: TypedTable) -> int:
+def count_in_force(table: TypedTable) -> int:
     """Number of judgments of responses with a category that were neither changed nor taken back."""
     names = [name for name, _ in table.columns]
     rows = [dict(zip(names, row, strict=True)) for row in table.rows]
@@ -81,18 +87,21 @@ def number_counting(table: TypedTable) -> int:
     )
 
 
-def _judgment(judgment: Judgment, session_id: str) -> dict[str, Value]:
+def _judgment_values(judgment: Judgment, session_id: str) -> dict[str, Value]:
     start_s, end_s = judgment.span_s or (None, None)
-    columns = {name: value.value if isinstance(value := getattr(judgment, name), StrEnum) else value for name in _OWN}
+    values: dict[str, Value] = {}
+    for name in _JUDGMENT_FIELDS:
+        value = getattr(judgment, name)
+        values[name] = value.value if isinstance(value, StrEnum) else value
     session = judgment.session_id or session_id
-    return {**columns, "session": session, "trial": judgment.trial_id, "span_start_s": start_s, "span_end_s": end_s}
+    return {**values, "session": session, "trial": judgment.trial_id, "span_start_s": start_s, "span_end_s": end_s}
 
 
-_OWN = [name for name in COLUMNS if name not in ("session", "trial", "span_start_s", "span_end_s")]
+_JUDGMENT_FIELDS = [name for name in COLUMNS if name not in ("session", "trial", "span_start_s", "span_end_s")]
 """Columns that are fields of a judgment, with the same name."""
 
 
-def _context(judgment: Judgment, rated: RatedTrial | None) -> dict[str, Value]:
+def _context_values(judgment: Judgment, rated: RatedTrial | None) -> dict[str, Value]:
     """Columns about the trial, and about its response if that is the judged one."""
     if rated is None:
         return {}

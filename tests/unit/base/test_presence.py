@@ -23,9 +23,9 @@ def time_of_answer(bench: Bench, desk: Desk) -> float | None:
 def test_a_night_between_two_keys_is_not_counted() -> None:
     bench, desk = seated()
     bench.clock.now_s += 5
-    desk.confidence(2)
+    desk.set_confidence(2)
     bench.clock.now_s += NIGHT_S
-    desk.present()
+    desk.note_presence()
     bench.clock.now_s += 7
     assert time_of_answer(bench, desk) == 12.0
 
@@ -42,14 +42,14 @@ def test_answer_right_after_a_break_has_no_time() -> None:
 def test_key_press_and_its_effect_count_as_one_presence() -> None:
     bench, desk = seated()
     bench.clock.now_s += NIGHT_S
-    desk.present()
+    desk.note_presence()
     assert time_of_answer(bench, desk) is None
 
 
 def test_long_listening_does_not_count_as_a_rest() -> None:
     bench, desk = seated()
     bench.clock.now_s += REST_S + 60
-    desk.heard(int((REST_S + 60) * 1000), began=True)
+    desk.record_play(int((REST_S + 60) * 1000), began=True)
     bench.clock.now_s += 5
     assert time_of_answer(bench, desk) == REST_S + 65
 

@@ -16,7 +16,7 @@ from harness.model.effect import EffectCheck, EffectEvidence, EffectOutcome, Eff
 from harness.model.judgment import Category, Flag, Judgment, JudgmentStatus, SubFlag
 from harness.model.trial import Recognition
 from harness.rating.aid import (
-    FILLED,
+    FILLED_SUFFIX,
     MAX_QUESTIONS,
     QUESTIONS,
     AidEnding,
@@ -102,7 +102,7 @@ def test_every_path_ends_once_within_eight_questions_and_as_the_guide_says(recog
             assert ending is not None
             assert state.path not in paths
             paths.add(state.path)
-            assert state.number == state.most == len(state.steps) <= MAX_QUESTIONS
+            assert state.number == state.max_questions == len(state.steps) <= MAX_QUESTIONS
             means = by_the_guide(words(state))
             assert means == (ending.category or ending.flag or ending.status), state.path
             passed = words(state)["recognised"] == "yes" and words(state).get("whole") == "yes"
@@ -136,7 +136,7 @@ def test_going_back_step_by_step_leads_to_the_start_from_every_end() -> None:
                 state = state.back()
                 assert state.steps == steps[: len(state.steps)]
                 assert state.question == steps[len(state.steps)].question
-                assert state.number <= state.most <= MAX_QUESTIONS
+                assert state.number <= state.max_questions <= MAX_QUESTIONS
             assert state.question == QUESTIONS[0]
             assert state.back() == state
 
@@ -147,10 +147,10 @@ def test_known_facts_are_prefilled_counted_and_marked() -> None:
     assert [step.filled for step in state.steps] == [True, True]
     assert state.question is not None
     assert state.question.id == "asks_back"
-    assert (state.number, state.most) == (3, MAX_QUESTIONS)
+    assert (state.number, state.max_questions) == (3, MAX_QUESTIONS)
 
     nothing = AidState.begin(ResponseFacts())
-    assert (nothing.number, nothing.most, nothing.path) == (1, MAX_QUESTIONS, ())
+    assert (nothing.number, nothing.max_questions, nothing.path) == (1, MAX_QUESTIONS, ())
     half = walk(ResponseFacts(Recognition.UNKNOWN, truncated=False), "yes")
     assert half.path == ("recognised=yes", "whole=yes@harness")
 
@@ -172,11 +172,11 @@ def test_unjudgeable_item_is_set_aside_but_rater_may_overrule(
     assert earlier.question is not None
     assert earlier.suggested is not None
     assert earlier.suggested.id in ("no", "cut")
-    assert earlier.most == MAX_QUESTIONS
+    assert earlier.max_questions == MAX_QUESTIONS
     beyond = earlier.answer("yes")
     assert beyond.steps[len(earlier.steps)].filled is False
     assert beyond.ending is None
-    assert FILLED not in beyond.path[len(earlier.steps)]
+    assert FILLED_SUFFIX not in beyond.path[len(earlier.steps)]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_observed_effect_decides(word: EffectOutcome, category: Category, sub_fl
         state = state.answer("clear")
         state = state.answer("more") if word is EffectOutcome.PARTIAL else state
     assert state.ending == AidEnding(category, sub_flags)
-    assert any(step.startswith("effect=") and step.endswith(FILLED) for step in state.path)
+    assert any(step.startswith("effect=") and step.endswith(FILLED_SUFFIX) for step in state.path)
 
 
 def test_unknown_effect_leaves_the_decision_to_the_words() -> None:
@@ -298,7 +298,7 @@ def test_whatever_keys_are_pressed_the_aid_asks_or_ends(facts: ResponseFacts, mo
     for move in moves:
         state = state.back() if move == "back" else state.press(move) or state
         assert (state.question is None) != (state.ending is None)
-        assert state.number <= state.most <= MAX_QUESTIONS
+        assert state.number <= state.max_questions <= MAX_QUESTIONS
 
 
 def states(state: AidState) -> Iterator[AidState]:
@@ -344,7 +344,7 @@ def test_every_state_is_told_within_the_width_and_says_what_can_be_answered(widt
             if state.question is None:
                 assert "Question" not in whole
                 continue
-            assert f"Question {state.number} of at most {state.most}." in text
+            assert f"Question {state.number} of at most {state.max_questions}." in text
             assert state.question.text in whole
             for answer in state.question.answers:
                 assert f"{answer.key}: {answer.text}" in whole

@@ -13,9 +13,10 @@ from harness.base.presence import REST_S
 from harness.model.errors import LogFull
 from harness.model.judgment import Category, Flag, JudgmentStatus, RatingRound, SubFlag, TranscriptPolicy, in_force
 from harness.rating.aid import AidState, ResponseFacts
-from harness.rating.desk import Desk, SittingPhase
-from harness.rating.exercises import repeated
+from harness.rating.desk import Desk
+from harness.rating.exercises import repetition_text
 from harness.rating.rater_queue import QueueCounts
+from harness.rating.view import SittingPhase
 from tests.unit.rating.sittings import CANNOT_TELL, SEEN, WAITS, Bench, exercises, in_sight, item, items, seated
 
 WRONG, CORRECT, PARTIAL = Category.WRONG, Category.CORRECT, Category.PARTIALLY_CORRECT
@@ -26,9 +27,9 @@ def test_a_label_is_on_the_disk_and_the_next_item_shows() -> None:
     first = desk.view.item
     assert first is not None
     bench.clock.now_s += 4
-    desk.heard(1500, began=True)
-    desk.confidence(2)
-    desk.comment("mumbled\r\ntwice")
+    desk.record_play(1500, began=True)
+    desk.set_confidence(2)
+    desk.set_comment("mumbled\r\ntwice")
     assert desk.judge(WRONG, sub_flags=[SubFlag.RECOVERABLE], aid_path=("cannot=no",))
     (row,) = bench.disk.rows
     assert (row.trial_id, row.session_id, row.item_id) == (first.subject.trial_id, "s1", first.id)
@@ -135,7 +136,7 @@ def test_held_items_can_be_judged_all_the_same() -> None:
 def test_exercises_come_first_and_wrong_ones_are_repeated_once() -> None:
     bench, desk = seated(items(1), exercises=exercises(CORRECT, WRONG, PARTIAL))
     assert desk.view.phase is SittingPhase.TRAINING
-    assert not repeated(desk.view)
+    assert not repetition_text(desk.view)
     desk.judge(CORRECT)
     explained = desk.view.explained
     assert explained is not None
@@ -149,7 +150,7 @@ def test_exercises_come_first_and_wrong_ones_are_repeated_once() -> None:
         desk.go_on()
     assert in_sight(desk) == "ask 2", "too many were wrong"
     assert desk.view.exercises == (1, 3)
-    assert repeated(desk.view)
+    assert repetition_text(desk.view)
     desk.judge(WRONG)
     desk.go_on()
     desk.judge(Category.FINDABLE)
@@ -190,7 +191,7 @@ def test_an_exercise_is_not_skipped_and_can_be_taken_back() -> None:
     assert desk.undo()
     assert desk.view.explained is None
     assert in_sight(desk) == "ask 1"
-    assert not repeated(desk.view), "the answer was taken back"
+    assert not repetition_text(desk.view), "the answer was taken back"
     desk.judge(CORRECT)
     assert desk.view.explained is not None
     assert desk.view.explained.right
@@ -217,7 +218,7 @@ def test_a_break_is_due_after_long_work_and_over_after_a_rest() -> None:
     desk.judge(CORRECT)
     assert desk.view.break_due
     bench.clock.now_s += REST_S + 1
-    desk.comment("back")
+    desk.set_comment("back")
     assert not desk.view.break_due
     assert not bench.desk(break_after_min=0.0).view.break_due
 
@@ -244,25 +245,25 @@ def test_the_transcript_is_shown_as_the_policy_says(policy: TranscriptPolicy, at
 
 def test_sub_flags_go_with_their_category_and_exclude_each_other() -> None:
     bench, desk = seated(items(3))
-    desk.toggle(SubFlag.TOO_MUCH)
-    desk.toggle(SubFlag.TOO_LITTLE)
+    desk.toggle_sub_flag(SubFlag.TOO_MUCH)
+    desk.toggle_sub_flag(SubFlag.TOO_LITTLE)
     assert desk.view.draft.sub_flags == (SubFlag.TOO_LITTLE,)
-    desk.toggle(SubFlag.WORLD_KNOWLEDGE_GAP)
+    desk.toggle_sub_flag(SubFlag.WORLD_KNOWLEDGE_GAP)
     desk.judge(PARTIAL, sub_flags=[SubFlag.TOO_MUCH])
     assert bench.disk.rows[-1].sub_flags == ("world_knowledge_gap", "too_much"), "the later of two that exclude"
-    desk.toggle(SubFlag.RECOVERABLE)
+    desk.toggle_sub_flag(SubFlag.RECOVERABLE)
     desk.judge(Category.CLARIFICATION)
     assert bench.disk.rows[-1].sub_flags == ()
     assert desk.view.said.endswith("without recoverable")
-    desk.toggle(SubFlag.TOO_MUCH)
-    desk.toggle(SubFlag.TOO_MUCH)
+    desk.toggle_sub_flag(SubFlag.TOO_MUCH)
+    desk.toggle_sub_flag(SubFlag.TOO_MUCH)
     assert desk.view.draft.sub_flags == ()
 
 
 def test_a_confidence_can_be_withdrawn_alone() -> None:
     desk = Bench(items(1)).desk()
-    desk.confidence(3)
-    desk.confidence(3)
+    desk.set_confidence(3)
+    desk.set_confidence(3)
     assert desk.view.draft.confidence is None
 
 
@@ -290,14 +291,14 @@ def test_conclusion_of_the_aid_is_applied() -> None:
 
 def test_the_aid_may_note_too_little_and_too_much_at_once() -> None:
     bench, desk = seated(items(1))
-    desk.toggle(SubFlag.TOO_MUCH)
+    desk.toggle_sub_flag(SubFlag.TOO_MUCH)
     state = AidState.begin(ResponseFacts(truncated=None))
     for answer in ("yes", "yes", "no", "no", "clear", "part", "both"):
         state = state.answer(answer)
     assert desk.conclude(state)
     assert bench.disk.rows[-1].sub_flags == ("too_little", "too_much")
     desk.undo()
-    desk.toggle(SubFlag.TOO_MUCH)
+    desk.toggle_sub_flag(SubFlag.TOO_MUCH)
     assert desk.view.draft.sub_flags == (SubFlag.TOO_LITTLE,), "clearing one clears only that"
 
 
@@ -320,7 +321,7 @@ def press(desk: Desk, key: object, bench: Bench) -> Desk:
         case Flag():
             desk.flag(key)
         case SubFlag():
-            desk.toggle(key)
+            desk.toggle_sub_flag(key)
         case "undo":
             desk.undo()
         case "skip":
@@ -332,7 +333,7 @@ def press(desk: Desk, key: object, bench: Bench) -> Desk:
         case "release":
             desk.release_held()
         case "comment":
-            desk.comment("hm")
+            desk.set_comment("hm")
         case "full" | "room":
             bench.disk.full = key == "full"
         case "evidence":

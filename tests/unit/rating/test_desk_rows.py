@@ -8,8 +8,9 @@ import pytest
 
 from harness.model.errors import LogFull
 from harness.model.judgment import Category, Flag, JudgmentStatus, RatingRound, SubFlag, in_force
-from harness.rating.desk import Desk, SittingPhase
+from harness.rating.desk import Desk
 from harness.rating.rater_queue import QueueCounts
+from harness.rating.view import SittingPhase
 from tests.unit.rating.sittings import Bench, exercises, in_sight, items, seated
 
 WRONG, CORRECT, PARTIAL = Category.WRONG, Category.CORRECT, Category.PARTIALLY_CORRECT
@@ -56,12 +57,12 @@ def test_undo_follows_the_order_of_rows_after_a_clock_reset() -> None:
 
 def test_undo_restores_comment_confidence_and_flags() -> None:
     desk = Bench(items(2)).desk()
-    desk.comment("hm")
-    desk.confidence(1)
-    desk.toggle(SubFlag.TOO_MUCH)
-    desk.effect_claimed(True)
+    desk.set_comment("hm")
+    desk.set_confidence(1)
+    desk.toggle_sub_flag(SubFlag.TOO_MUCH)
+    desk.set_effect_claimed(True)
     desk.show_transcript()
-    desk.heard(700, began=True)
+    desk.record_play(700, began=True)
     desk.judge(PARTIAL)
     desk.undo()
     draft = desk.view.draft
@@ -90,7 +91,7 @@ def test_a_full_disk_leaves_the_item_in_sight_with_its_draft() -> None:
     desk.go_on()
     desk.judge(CORRECT)
     visible = desk.view.item
-    desk.comment("keep this")
+    desk.set_comment("keep this")
     bench.disk.full = True
     for key in (lambda: desk.judge(WRONG), desk.skip, desk.hold, lambda: desk.flag(Flag.PRIVACY), desk.undo):
         with pytest.raises(LogFull):
@@ -105,7 +106,7 @@ def test_a_full_disk_leaves_the_item_in_sight_with_its_draft() -> None:
 
 def test_a_refresh_brings_new_items_and_keeps_what_is_in_sight() -> None:
     desk = Bench(items(5)).desk()
-    desk.comment("in the middle of it")
+    desk.set_comment("in the middle of it")
     query = in_sight(desk)
     desk.refresh(items(30), ())
     assert (in_sight(desk), desk.view.draft.comment) == (query, "in the middle of it")
@@ -126,7 +127,7 @@ def test_judgment_given_elsewhere_counts_and_removes_the_visible_item() -> None:
     bench = Bench(items(3))
     desk, other = bench.desk(), bench.desk()
     other.judge(WRONG)
-    desk.comment("too late")
+    desk.set_comment("too late")
     desk.refresh(bench.items, bench.disk.rows)
     assert desk.view.count.done == 1
     assert in_sight(desk) == in_sight(other)
@@ -170,10 +171,10 @@ def test_any_earlier_item_can_be_reopened_and_replaced() -> None:
     met = []
     for category in (CORRECT, WRONG, CORRECT):
         met.append(in_sight(desk))
-        desk.comment(f"as {category}")
+        desk.set_comment(f"as {category}")
         desk.judge(category)
     waiting = in_sight(desk)
-    desk.comment("half written")
+    desk.set_comment("half written")
     assert [entry.item.query for entry in desk.reopenable_items()] == met[::-1]
     assert [entry.item.query for entry in desk.reopenable_items(f"WRONG {met[1]}")] == [met[1]]
     assert desk.open(desk.reopenable_items()[-1].item.id)

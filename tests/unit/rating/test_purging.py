@@ -128,9 +128,9 @@ def test_a_session_that_starts_after_the_plan_is_kept(sessions: Path) -> None:
 def test_purge_removes_the_oldest_until_the_size_limit_holds(sessions: Path) -> None:
     shutil.copytree(sessions / "judged", sessions / "twin")
     total = sum(path.stat().st_size for path in sessions.rglob("*") if path.is_file())  # before SQLite writes beside it
-    assert [plan.folder.name for plan in purge_plan(sessions, PurgeRule(larger_than=total), LATER_S)] == []
-    assert len(list(purge_plan(sessions, PurgeRule(larger_than=total - 1), LATER_S))) == 1
-    assert len(list(purge_plan(sessions, PurgeRule(larger_than=1), LATER_S))) == 2
+    assert [plan.folder.name for plan in purge_plan(sessions, PurgeRule(max_bytes=total), LATER_S)] == []
+    assert len(list(purge_plan(sessions, PurgeRule(max_bytes=total - 1), LATER_S))) == 1
+    assert len(list(purge_plan(sessions, PurgeRule(max_bytes=1), LATER_S))) == 2
     young = PurgeRule(older_than_s=1e9)
     assert list(purge_plan(sessions, young, 1.8e9)) == []
 

@@ -12,10 +12,10 @@ import pytest
 from harness.model.errors import InputError
 from harness.model.judgment import Category, Flag, GoldItem, ItemFilter, RatingRound, StopRule
 from harness.model.record import Clip
-from harness.rating.desk import SittingPhase
 from harness.rating.items import HiddenDetails, Item
-from harness.rating.rater_queue import assigned, raters_by_item, sampled_items
+from harness.rating.rater_queue import assigned_items, raters_by_item, sampled_items
 from harness.rating.rating_room import RatingRoom
+from harness.rating.view import SittingPhase
 from harness.session.log.reader import check
 from tests.rating_sessions import rating_session
 from tests.unit.rating.sittings import in_sight, item, items, seated
@@ -25,10 +25,10 @@ FOUR = ("ann", "ben", "cem", "dora")
 
 def test_each_rater_has_a_reproducible_order() -> None:
     every = items(50)
-    ann, ben = (assigned(every, RatingRound(seed=3), rater) for rater in ("ann", "ben"))
-    assert assigned(every, RatingRound(seed=3), "ann") == ann
+    ann, ben = (assigned_items(every, RatingRound(seed=3), rater) for rater in ("ann", "ben"))
+    assert assigned_items(every, RatingRound(seed=3), "ann") == ann
     assert set(ann) == set(ben) == set(every)
-    assert len({ann, ben, every, assigned(every, RatingRound(seed=4), "ann")}) == 4
+    assert len({ann, ben, every, assigned_items(every, RatingRound(seed=4), "ann")}) == 4
 
 
 @pytest.mark.parametrize("raters", [2, 3, 4])
@@ -37,7 +37,7 @@ def test_each_rater_has_a_reproducible_order() -> None:
 def test_shares_are_even_and_every_item_has_its_raters(raters: int, per_item: int, count: int) -> None:
     every = items(count)
     round_ = RatingRound(raters=FOUR[:raters], raters_per_item=per_item)
-    shares = {rater: assigned(every, round_, rater) for rater in round_.raters}
+    shares = {rater: assigned_items(every, round_, rater) for rater in round_.raters}
     counts = Counter(item.id for share in shares.values() for item in share)
     assert set(counts.values()) == {min(per_item, raters)}
     assert len(counts) == count
@@ -48,7 +48,7 @@ def test_shares_are_even_and_every_item_has_its_raters(raters: int, per_item: in
 def test_pairs_of_raters_vary() -> None:
     every = items(300)
     round_ = RatingRound(raters=FOUR, raters_per_item=2)
-    ids = {rater: {item.id for item in assigned(every, round_, rater)} for rater in FOUR}
+    ids = {rater: {item.id for item in assigned_items(every, round_, rater)} for rater in FOUR}
     pairs = Counter(tuple(rater for rater in FOUR if item.id in ids[rater]) for item in every)
     assert len(pairs) == 6
     assert min(pairs.values()) > 300 / 6 / 2
@@ -58,7 +58,7 @@ def test_gold_goes_to_everybody_and_shares_stay_even() -> None:
     every = (*items(40), *(item(number, gold=True) for number in range(41, 46)))
     round_ = RatingRound(raters=FOUR, raters_per_item=1)
     for rater in FOUR:
-        share = assigned(every, round_, rater)
+        share = assigned_items(every, round_, rater)
         assert len([response for response in share if response.hidden.gold]) == 5
         assert len(share) == 15
 
@@ -67,7 +67,7 @@ def test_new_items_do_not_move_existing_assignments() -> None:
     """A session that still runs gives more; what was there keeps its raters and its order."""
     round_ = RatingRound(raters=FOUR, raters_per_item=2)
     for rater in FOUR:
-        before, after = (assigned(items(count), round_, rater) for count in (40, 60))
+        before, after = (assigned_items(items(count), round_, rater) for count in (40, 60))
         assert tuple(item for item in after if item in before) == before
 
 
@@ -77,7 +77,7 @@ def test_rerun_trial_keeps_its_raters() -> None:
     rerun = [*every[:9], item(10, clip="another"), *every[10:]]
     for rater in FOUR:
         before, after = (
-            {response.subject.trial_id for response in assigned(its, round_, rater)} for its in (every, rerun)
+            {response.subject.trial_id for response in assigned_items(its, round_, rater)} for its in (every, rerun)
         )
         assert before == after
 
@@ -243,7 +243,7 @@ def spoken(count: int) -> list[Item]:
 def test_a_category_requires_the_response_heard_to_its_end(plays: list[tuple[int, bool | None]], enough: bool) -> None:
     bench, desk = seated(spoken(2), RatingRound(must_hear=True))
     for played_ms, to_end in plays:
-        desk.heard(played_ms, began=True, to_end=to_end)
+        desk.record_play(played_ms, began=True, to_end=to_end)
     assert desk.judge(WRONG) is enough
     assert len(bench.disk.rows) == enough
     assert ("listen to the whole response" in desk.view.said) is not enough
@@ -252,7 +252,7 @@ def test_a_category_requires_the_response_heard_to_its_end(plays: list[tuple[int
 def test_unheard_item_stays_flagged_and_heard_item_can_be_changed() -> None:
     _, desk = seated(spoken(2), RatingRound(must_hear=True))
     assert desk.flag(Flag.AUDIO_BAD)
-    desk.heard(2000, began=True)
+    desk.record_play(2000, began=True)
     desk.judge(WRONG)
     assert desk.earlier()
     assert desk.judge(CORRECT)

@@ -38,7 +38,7 @@ from harness.model.scenario import (
 from harness.model.stimulus import Recording
 from harness.model.trial import Outcome, Recognition
 from harness.report import junit
-from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, as_xml
+from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, to_xml
 from harness.session.engine.assemble import ResolvedSession, write_resolved
 from harness.session.summary import end_of_session
 from harness.session.wording import RowWriter
@@ -63,7 +63,7 @@ def scenario(limits: Limits | None = None, stopping: Stopping | None = None) -> 
 
 def report(rows: Rows, limits: Limits | None = None, stopping: Stopping | None = None) -> JUnitReport:
     junit_report = junit.report_of(rows.entries, scenario(limits, stopping))
-    assert problems(as_xml(junit_report)) == []
+    assert problems(to_xml(junit_report)) == []
     return junit_report
 
 
@@ -103,9 +103,9 @@ def test_each_device_has_a_case_per_wake_trial(rows: WakeRows) -> None:
     assert why(missed) == ("failure", "false_reject")
     assert missed.class_name == "kitchen.den.wake"
     woke = cases(junit_report, "kitchen.wake")["wake-1"]
-    assert woke.time_s == pytest.approx(3.1)
-    assert woke.said[0] == "woke, 150 ms ± 0 ms after the phrase"
-    assert "unmatched event at 0.400 s: alexa, score 0.9, unreviewed" in woke.said
+    assert woke.duration_s == pytest.approx(3.1)
+    assert woke.output[0] == "woke, 150 ms ± 0 ms after the phrase"
+    assert "unmatched event at 0.400 s: alexa, score 0.9, unreviewed" in woke.output
 
 
 def test_probes_are_counted_apart_from_trials() -> None:
@@ -117,7 +117,7 @@ def test_probes_are_counted_apart_from_trials() -> None:
     lines = end_of_session(progress_of(rows), rows.figures, None)
     assert lines[0] == "finished             2 of 2 trials and probes: 2 counted"
     assert not [line for line in lines if line.startswith("wake trials")]
-    assert cases(report(rows), "session")["run"].said == ("2 of 2 trials and probes finished",)
+    assert cases(report(rows), "session")["run"].output == ("2 of 2 trials and probes finished",)
 
 
 def test_an_event_without_a_phrase_says_so(rows: WakeRows) -> None:
@@ -128,14 +128,14 @@ def test_an_event_without_a_phrase_says_so(rows: WakeRows) -> None:
         for entry in rows.entries
     ]
     woke = cases(report(rows), "kitchen.wake")["wake-1"]
-    assert "unmatched event at 0.400 s: an unnamed phrase, score 0.9, unreviewed" in woke.said
+    assert "unmatched event at 0.400 s: an unnamed phrase, score 0.9, unreviewed" in woke.output
 
 
 def test_command_cases_state_the_heard_words(rows: WakeRows) -> None:
     command_cases = cases(report(rows), "kitchen.command")
     assert [why(case) for case in command_cases.values()] == [None, ("failure", "substitution"), ("failure", "missing")]
-    assert "heard: turn on the light" in command_cases["command-3"].said
-    assert "heard: turn \\e[31moff the light" in command_cases["command-4"].said
+    assert "heard: turn on the light" in command_cases["command-3"].output
+    assert "heard: turn \\e[31moff the light" in command_cases["command-4"].output
 
 
 def test_a_limit_on_effects_knows_what_people_have_said_since() -> None:
@@ -156,7 +156,7 @@ def test_false_accepts_fail_only_where_a_limit_says_so(rows: WakeRows) -> None:
     assert why(failed) == ("failure", "false_accept")
     message = "2 false accepts; false accepts per hour of kitchen ≤ 10: found 120, fails"
     assert known(failed.reason).message == message
-    assert len([line for line in failed.said if line.startswith("unmatched event")]) == 2
+    assert len([line for line in failed.output if line.startswith("unmatched event")]) == 2
     # The other device heard the same and said nothing.
     assert why(cases(broken, "den.ambient")["ambient-6"]) is None
     for event in rows.figures.unmatched("kitchen"):
@@ -186,8 +186,8 @@ def test_limits_and_sequential_tests_are_cases_of_their_own(rows: WakeRows) -> N
     }
     failure = limits["max_false_reject_share[den]"].reason
     assert known(failure).message.endswith("found 50.0 %, fails (of 2 wake trials)")
-    assert limits["min_recognised_share"].said == ("recognised ≥ 50 %: no data, undecided",)
-    assert limits["max_false_reject_share[den]"].said == ("false rejects of den ≤ 40 %: found 50.0 %, fails",)
+    assert limits["min_recognised_share"].output == ("recognised ≥ 50 %: no data, undecided",)
+    assert limits["max_false_reject_share[den]"].output == ("false rejects of den ≤ 40 %: found 50.0 %, fails",)
     assert {name: why(case) for name, case in cases(junit_report, "sequential tests").items()} == {
         "false_accepts_test[kitchen]": ("failure", "undecided"),
         "false_rejects_test[kitchen]": None,
@@ -219,7 +219,7 @@ def test_a_false_reject_fails_by_itself_only_where_no_limit_says_how_many_may(ro
     ):
         missed = cases(report(rows, limits, stopping), "den.wake")["wake-2"]
         assert why(missed) is None
-        assert "did not wake" in missed.said
+        assert "did not wake" in missed.output
     accepts = report(rows, Limits(max_false_accepts_per_hour=1.0))
     assert why(cases(accepts, "den.wake")["wake-2"]) == ("failure", "false_reject")
 
@@ -256,7 +256,7 @@ def test_every_outcome_of_a_query_has_its_verdict() -> None:
     assert misheard.reason is not None
     assert misheard.reason.message == "misheard (cable)"
     assert "heard: what lime is it" in misheard.reason.text
-    assert misheard.time_s == pytest.approx(4.0)
+    assert misheard.duration_s == pytest.approx(4.0)
 
 
 def test_a_run_that_did_not_end_is_an_error_with_its_faults(rows: WakeRows) -> None:
@@ -264,7 +264,7 @@ def test_a_run_that_did_not_end_is_an_error_with_its_faults(rows: WakeRows) -> N
     run = cases(report(rows), "session")["run"]
     assert why(run) == ("error", "not_finished")
     assert known(run.reason).message == "the run did not finish"
-    assert "fault: kitchen_link: the cable\\x07 was pulled" in run.said
+    assert "fault: kitchen_link: the cable\\x07 was pulled" in run.output
     rows.add(SessionFinished(EndReason.STOPPED))
     assert why(cases(report(rows), "session")["run"]) == ("error", "stopped")
     rows.add(SessionFinished(EndReason.COMPLETED))
@@ -329,19 +329,19 @@ suites = st.builds(
 
 @given(st.lists(suites, max_size=3).map(tuple), texts)
 def test_whatever_a_text_holds_the_report_is_valid(drawn_suites: tuple[Suite, ...], name: str) -> None:
-    assert problems(as_xml(JUnitReport(name, drawn_suites, 1.7e9, 3.5))) == []
+    assert problems(to_xml(JUnitReport(name, drawn_suites, 1.7e9, 3.5))) == []
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=0xFFFD, categories=("L", "N", "P", "Zs"))))
 def test_a_text_that_xml_can_hold_is_read_back_as_it_was(text: str) -> None:
-    document = as_xml(JUnitReport("r", (Suite("s", (Case(f"n{text}", "c", said=(f"x{text}",)),)),), 0.0))
+    document = to_xml(JUnitReport("r", (Suite("s", (Case(f"n{text}", "c", output=(f"x{text}",)),)),), 0.0))
     case = next(ElementTree.fromstring(document).iter("testcase"))
     assert case.get("name") == f"n{text}"
     assert case.findtext("system-out") == f"x{text}"
 
 
 def test_the_checker_finds_what_is_wrong() -> None:
-    good = as_xml(JUnitReport("r", (Suite("s", (Case("n", "c"),)),), 0.0)).decode()
+    good = to_xml(JUnitReport("r", (Suite("s", (Case("n", "c"),)),), 0.0)).decode()
     assert problems(good.encode()) == []
     for old, new in (
         ('tests="1"', 'tests="2"'),
@@ -432,7 +432,7 @@ def test_expected_and_understood_frames_are_reported(tmp_path: Path) -> None:
     by_name = cases(junit_report, "kitchen.understand")
     assert [why(by_name[name]) for name in ("timer", "time", "full_moon")] == [None, None, None]
     assert by_name["timer"].class_name == "kitchen.kitchen.understand"
-    assert by_name["timer"].said[2:] == (
+    assert by_name["timer"].output[2:] == (
         "expected: set_timer (duration: 10 minutes)",
         "attempt 1: intents right, slots not: set_timer (duration: 15 minutes)",
         '    = set_timer, ≠ duration "15 minutes" (wanted "10 minutes")',

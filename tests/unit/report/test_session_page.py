@@ -39,10 +39,17 @@ from harness.model.stimulus import NoiseKind, NoiseSpec
 from harness.model.time import Stamp
 from harness.model.trial import Outcome, Recognition
 from harness.rating.judgment_log import JudgmentLog
-from harness.report.charts import MAX_MARKS, LaneMark, chart, lane, picture, steps
+from harness.report.charts import MAX_MARKS, LaneMark, distribution_steps, draw_sound, make_chart, make_lane
 from harness.report.session import WholeSession, read_session
 from harness.report.session_cases import SoundStorage
-from harness.report.session_page import _constant, _timeline, delays_of, in_order, raised_thresholds, write_report
+from harness.report.session_page import (
+    _constant_conditions,
+    _timeline,
+    delays_by_device,
+    ordered_labels,
+    raised_thresholds,
+    write_report,
+)
 from harness.report.wake_json import as_json
 from harness.session.engine.assemble import ResolvedSession, write_resolved
 from harness.session.summary import outcome_in_words
@@ -237,30 +244,30 @@ def test_invalid_session_is_refused_and_nothing_is_written(tmp_path: Path) -> No
 
 
 def test_distribution_plot_ends_at_100_percent() -> None:
-    line = steps([3.0, 1.0, 2.0, 4.0])
+    line = distribution_steps([3.0, 1.0, 2.0, 4.0])
     assert line[:3] == [(1.0, 0.0), (1.0, 25.0), (2.0, 25.0)]
     assert line[-1] == (4.0, 100.0)
-    assert len(steps(list(range(10_000)))) <= 800
-    assert chart("a", "A", "s", "", [("none", [], [])]) is None
-    plot = known(chart("a", "A", "s", "", [("k", [(0.0, 0.0), (10.0, 5.0)], [(0.0, 0.0, 1.0), (10.0, 4.0, 6.0)])]))
+    assert len(distribution_steps(list(range(10_000)))) <= 800
+    assert make_chart("a", "A", "s", "", [("none", [], [])]) is None
+    plot = known(make_chart("a", "A", "s", "", [("k", [(0.0, 0.0), (10.0, 5.0)], [(0.0, 0.0, 1.0), (10.0, 4.0, 6.0)])]))
     assert [label for _, label in plot.x_ticks] == ["0", "2", "4", "6", "8", "10"]
     assert plot.curves[0].line.split() == ["52.0,190.0", "632.0,47.1"]
 
 
 def test_marks_that_cannot_all_be_drawn_are_counted() -> None:
     marks = [LaneMark(number / 10, 0.0, "unmatched", "") for number in range(MAX_MARKS * 4)]
-    drawn_lane = lane("a", marks, 1200.0)
+    drawn_lane = make_lane("a", marks, 1200.0)
     assert len(drawn_lane.marks) <= MAX_MARKS
     assert sum(mark.more for mark in drawn_lane.marks) == len(marks)
     assert drawn_lane.pooled_s == 0.4
-    assert lane("a", marks[:10], 1200.0).marks == tuple(marks[:10])
+    assert make_lane("a", marks[:10], 1200.0).marks == tuple(marks[:10])
 
 
 def test_a_tone_is_a_dark_line_at_its_frequency(tmp_path: Path) -> None:
     import base64
 
     tone = 0.5 * np.sin(2 * np.pi * 4000 * np.arange(16000) / 16000).astype(np.float32)
-    image = picture(tone, 16000)
+    image = draw_sound(tone, 16000)
     (tmp_path / "p.png").write_bytes(base64.b64decode(image.spectrogram.partition(",")[2]))
     from PIL import Image
 
@@ -268,7 +275,7 @@ def test_a_tone_is_a_dark_line_at_its_frequency(tmp_path: Path) -> None:
     assert pixels.shape == (129, 300)
     assert abs(int(pixels.mean(axis=1).argmin()) - 64) <= 1  # 4 of 8 kHz: in the middle
     assert image.wave.count("M") == 300
-    assert picture(np.zeros(0, np.float32), 16000).wave.count("M") == 300
+    assert draw_sound(np.zeros(0, np.float32), 16000).wave.count("M") == 300
 
 
 def test_page_categories_match_the_command(tmp_path: Path) -> None:
@@ -388,8 +395,8 @@ def test_conditions_of_all_trials_are_listed_also_a_noise_that_is_no_axis() -> N
         replace(trial, conditions=(("voice", "anna"), ("level_dbfs", level)), recipe=replace(trial.recipe, noise=noise))
         for level, trial in (("-26", planned(1)), ("-36", planned(2)))
     ]
-    assert _constant(trials) == [("voice", "anna"), ("noise", "pink -50 dBFS")]
-    assert _constant([trials[0], replace(trials[1], recipe=planned(2).recipe)]) == [("voice", "anna")]
+    assert _constant_conditions(trials) == [("voice", "anna"), ("noise", "pink -50 dBFS")]
+    assert _constant_conditions([trials[0], replace(trials[1], recipe=planned(2).recipe)]) == [("voice", "anna")]
 
 
 def test_false_rejects_are_shown_by_axes_of_the_matrix_and_by_trials_of_the_scenario(tmp_path: Path) -> None:
@@ -413,14 +420,14 @@ def test_false_rejects_are_shown_by_axes_of_the_matrix_and_by_trials_of_the_scen
 
 
 def test_numeric_conditions_are_sorted_by_value() -> None:
-    assert in_order(["8", "1", "3", "1"]) == ("1", "3", "8")
-    assert in_order(["quiet", "pink 2 dB", "pink 10 dB", "pink -4 dB"]) == (
+    assert ordered_labels(["8", "1", "3", "1"]) == ("1", "3", "8")
+    assert ordered_labels(["quiet", "pink 2 dB", "pink 10 dB", "pink -4 dB"]) == (
         "quiet",
         "pink -4 dB",
         "pink 2 dB",
         "pink 10 dB",
     )
-    assert in_order(["cass", "ann"]) == ("cass", "ann")
+    assert ordered_labels(["cass", "ann"]) == ("cass", "ann")
 
 
 def test_wake_trials_read_hit_false_reject_or_double_and_lost_connections_are_shown(tmp_path: Path) -> None:
@@ -465,7 +472,7 @@ def test_delays_on_the_page_exclude_probes(tmp_path: Path) -> None:
     rows.add(SessionFinished(EndReason.COMPLETED))
     wake = read_session(session(tmp_path / "s", rows)).wake
     (device,) = wake.snapshot().devices
-    assert [len(delays) for delays in delays_of(wake).values()] == [device.delays.total] == [1]
+    assert [len(delays) for delays in delays_by_device(wake).values()] == [device.delays.total] == [1]
 
 
 def test_a_single_hit_before_the_end_of_its_phrase_has_a_page(tmp_path: Path) -> None:

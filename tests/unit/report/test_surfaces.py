@@ -15,8 +15,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.dashboard.watch import View, read_declared
-from harness.dashboard.widgets.wake import limits_of as dashboard_limits
+from harness.dashboard.watch import View, read_criteria
+from harness.dashboard.widgets.wake import limits_by_device as dashboard_limits
 from harness.model.record import EndReason, SessionFinished
 from harness.model.scenario import Limits, SequentialTest, Stopping
 from harness.model.trial import Outcome, Recognition
@@ -160,7 +160,7 @@ def surfaces(folder: Path) -> dict[str, Callable[[DeclaredLimit], bool]]:
 def on_dashboard(folder: Path) -> dict[str, LimitVerdict]:
     """The limits beside the figures of each device; the verdicts by the limits' full names."""
     whole = read_session(folder)
-    view = View(whole.progress, whole.wake.snapshot(), declared=read_declared(folder))
+    view = View(whole.progress, whole.wake.snapshot(), declared=read_criteria(folder))
     return {limit.name: limit.verdict for of_device in dashboard_limits(view).values() for limit in of_device.values()}
 
 

@@ -136,9 +136,9 @@ def test_devices_are_compared_on_the_same_stimuli(rows: WakeRows) -> None:
 
 def test_a_device_that_is_not_there_is_refused(rows: WakeRows) -> None:
     session = WholeSession.of(rows.entries)
-    assert session.demand(None) == ("kitchen", "den")
+    assert session.demand_devices(None) == ("kitchen", "den")
     with pytest.raises(InputError, match="no device"):
-        session.demand("attic")
+        session.demand_devices("attic")
     with pytest.raises(InputError, match="no plan"):
         WholeSession.of([])
 

@@ -17,7 +17,7 @@ from harness.model.scenario import Limits, OnUndecided, Scenario, SequentialTest
 from harness.model.time import MeasuredDuration, Stamp
 from harness.model.trial import Outcome, Target, Trial
 from harness.report import junit
-from harness.report.junit_xml import as_xml
+from harness.report.junit_xml import to_xml
 from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import Totals
 from harness.session.summary import limit_lines
@@ -302,7 +302,7 @@ def reported(kind: TrialKind, *reports: tuple[str, float, str]) -> WakeRows:
 
 
 def xml(rows: WakeRows) -> str:
-    return as_xml(junit.report_of(rows.entries, Scenario("kitchen", "Kitchen", "/s.yaml", "a", (), ())))
+    return to_xml(junit.report_of(rows.entries, Scenario("kitchen", "Kitchen", "/s.yaml", "a", (), ())))
 
 
 def test_an_unmatched_event_is_marked_on_each_surface() -> None:

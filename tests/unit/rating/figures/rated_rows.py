@@ -11,7 +11,7 @@ import numpy as np
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import SessionStarted
 from harness.model.trial import Outcome, Recognition, Trial
-from harness.rating.figures.judged_responses import RatedTrial, judged_in, rated_in, rows_asked_for
+from harness.rating.figures.judged_responses import RatedTrial, judged_responses_of, rated_trials_of, select_rows
 from harness.session.figures.progress import Progress, SessionFigures
 from tests.unit.session.figures.rows import Rows, clip_of, planned
 
@@ -82,9 +82,9 @@ def rated(
 ) -> tuple[RatedTrial, ...]:
     """The queries with all that was said of them."""
     progress = progress_of(cases, session_id)
-    rows = rows_asked_for([row for case in cases for row in case.judgments()], raters, round_id)
-    judged = judged_in(session_id, progress.trials, rows)
-    return rated_in(session_id, progress.trials, judged)
+    rows = select_rows([row for case in cases for row in case.judgments()], raters, round_id)
+    judged = judged_responses_of(session_id, progress.trials, rows)
+    return rated_trials_of(session_id, progress.trials, judged)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from harness.rating.figures.agreement import CATEGORIES, AgreementFigures, Rater
 from harness.rating.figures.judged_responses import (
     Basis,
     QueryOutcome,
-    judged_in,
-    rated_in,
+    judged_responses_of,
+    rated_trials_of,
     read_sessions,
-    rows_asked_for,
+    select_rows,
 )
 from harness.statistics.intervals import Share
 from tests.judged_sessions import WALL_S, answers, clips_of, give, judged, store_session
@@ -291,7 +291,7 @@ def test_sub_flag_needs_half_of_the_raters_of_its_category() -> None:
     for setters, expected in ((0, False), (1, False), (2, True), (3, True)):
         flagged = [replace(row, sub_flags=lacks) if index < setters else row for index, row in enumerate(rows)]
         progress = progress_of([case])
-        (trial,) = rated_in("s", progress.trials, judged_in("s", progress.trials, flagged))
+        (trial,) = rated_trials_of("s", progress.trials, judged_responses_of("s", progress.trials, flagged))
         assert (SubFlag.CORE_CAPABILITY_MISSING in trial.sub_flags) is expected
 
 
@@ -309,11 +309,11 @@ def test_a_round_keeps_its_corrections_and_adjudications() -> None:
     undone = replace(
         rows[0], id="undone", status=JudgmentStatus.WITHDRAWN, category=None, replaces=rows[0].id, round=""
     )
-    round_rows = rows_asked_for([*rows, later, undone], round_id="one")
+    round_rows = select_rows([*rows, later, undone], round_id="one")
     assert [row.id for row in round_rows] == ["ann:t", "bo:t", "settled:t", "undone"]
 
 
 def test_memory_probes_and_wake_trials_are_no_queries_to_judge() -> None:
     progress = progress_of([Case("t", {"ann": CORRECT})])
     probe = replace(progress.trials[0], trial=replace(progress.trials[0].trial, memory=MemoryPart()))
-    assert rated_in("s", (probe,), ()) == ()
+    assert rated_trials_of("s", (probe,), ()) == ()

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from harness.model.choices import Grouping, Reading, ResultGrouping
 from harness.model.judgment import SUB_FLAGS_OF, Category, JudgmentStatus, SubFlag
 from harness.model.trial import Outcome, Recognition
-from harness.rating.figures.categories import GROUPINGS, Method, Waits, crossed, figures_of, grouped, reprompts_of
+from harness.rating.figures.categories import (
+    GROUPINGS,
+    Method,
+    Waits,
+    category_figures,
+    crossed,
+    grouped,
+    reprompt_figures,
+)
 from harness.rating.figures.category_comparison import compare_categories
 from harness.rating.figures.judged_responses import Basis, QueryOutcome, RatedTrial
 from harness.statistics.intervals import wilson
@@ -23,7 +31,7 @@ LACKS = ("core_capability_missing",)
 
 
 def test_a_missing_core_capability_is_counted_in_both_readings() -> None:
-    figures = figures_of(
+    figures = category_figures(
         rated(
             Case("said", {"ann": A}, sub_flags=LACKS),
             Case("known", {"ann": A}, core=True),
@@ -55,7 +63,7 @@ def test_the_funnel_adds_up() -> None:
         Case("k", {"ann": C}, recognition=Recognition.NOT_ASSESSED),
         Case("l", {"ann": C, "bo": C}),
     ]
-    figures = figures_of(rated(*cases))
+    figures = category_figures(rated(*cases))
     stages = figures.planned, figures.asked, figures.recognised, figures.answered, figures.judged, figures.total
     assert stages == (12, 10, 7, 6, 3, 2)
     assert figures.unassessed == 1
@@ -64,7 +72,7 @@ def test_the_funnel_adds_up() -> None:
 
 
 def test_queries_asked_once_have_wilson_intervals() -> None:
-    figures = figures_of(rated(*(Case(f"q{n}", {"ann": C if n < 7 else W}) for n in range(10))))
+    figures = category_figures(rated(*(Case(f"q{n}", {"ann": C if n < 7 else W}) for n in range(10))))
     right = figures.share(C)
     assert figures.method is Method.WILSON
     assert right.interval == wilson(7, 10)
@@ -84,7 +92,7 @@ def test_repeated_queries_widen_the_interval(queries: int) -> None:
             for n in range(count)
             for r in range(repeats)
         ]
-        figures = figures_of(rated(*cases))
+        figures = category_figures(rated(*cases))
         assert figures.method is Method.CLUSTERED
         bounds = figures.share(C).interval
         assert bounds is not None
@@ -98,13 +106,15 @@ def test_repeated_queries_widen_the_interval(queries: int) -> None:
 
 
 def test_single_repeated_query_has_no_interval() -> None:
-    figures = figures_of(rated(*(Case(f"q{n}", {"ann": C}, query="q") for n in range(12))))
+    figures = category_figures(rated(*(Case(f"q{n}", {"ann": C}, query="q") for n in range(12))))
     assert (figures.method, figures.queries, figures.share(C).value) == (Method.TOO_FEW, 1, 1.0)
     assert figures.share(C).interval is figures.share(C).together is None
 
 
 def test_the_same_id_with_other_words_is_another_query() -> None:
-    figures = figures_of((*rated(Case("q", {"ann": C})), *rated(Case("q", {"ann": C}, text="stop"), session_id="s2")))
+    figures = category_figures(
+        (*rated(Case("q", {"ann": C})), *rated(Case("q", {"ann": C}, text="stop"), session_id="s2"))
+    )
     assert figures.queries == 2
 
 
@@ -121,7 +131,7 @@ def test_the_same_id_with_other_words_is_another_query() -> None:
     ],
 )
 def test_a_share_over_nothing_says_why(cases: list[Case], why: str) -> None:
-    figures = figures_of(rated(*cases))
+    figures = category_figures(rated(*cases))
     assert figures.why_not == why
     assert (figures.share(C).value is None) == bool(why) == (figures.share(C).interval is None)
 
@@ -177,9 +187,9 @@ def cases(draw: st.DrawFn, prefix: str) -> list[Case]:
 @given(cases("x"), cases("y"))
 def test_counts_add_over_sessions_and_groups_and_shares_add_to_one(first: list[Case], second: list[Case]) -> None:
     first_trials, other = rated(*first), rated(*second, session_id="s2")
-    whole = figures_of((*first_trials, *other))
-    by_device = [figures_of(trials) for _, trials in grouped((*first_trials, *other), ResultGrouping.DEVICE)]
-    for parts in ([figures_of(first_trials), figures_of(other)], by_device):
+    whole = category_figures((*first_trials, *other))
+    by_device = [category_figures(trials) for _, trials in grouped((*first_trials, *other), ResultGrouping.DEVICE)]
+    for parts in ([category_figures(first_trials), category_figures(other)], by_device):
         for outcome in QueryOutcome:
             assert whole.count(outcome) == sum(part.count(outcome) for part in parts)
         for reading in Reading:
@@ -327,7 +337,7 @@ def test_a_comparison_without_pairs_states_its_reason(trials: tuple[RatedTrial, 
 
 
 def test_the_mean_is_of_recognised_queries_and_the_share_of_all_assessed() -> None:
-    figures = reprompts_of(
+    figures = reprompt_figures(
         rated(
             *(Case(f"a{n}") for n in range(6)),
             *(Case(f"b{n}", attempts=2) for n in range(2)),
@@ -347,8 +357,8 @@ def test_the_mean_is_of_recognised_queries_and_the_share_of_all_assessed() -> No
 
 def test_repetitions_of_a_query_count_together() -> None:
     cases = [Case(f"q{n}.{r}", query=f"q{n}", attempts=1 + n % 2) for n in range(8) for r in range(6)]
-    together = reprompts_of(rated(*cases))
-    alone = reprompts_of(rated(*(replace(case, query="") for case in cases)))
+    together = reprompt_figures(rated(*cases))
+    alone = reprompt_figures(rated(*(replace(case, query="") for case in cases)))
     assert together.mean == alone.mean == 1.5
     for interval, other in (
         (together.mean_interval, alone.mean_interval),
@@ -360,13 +370,13 @@ def test_repetitions_of_a_query_count_together() -> None:
 
 
 def test_one_query_said_often_has_no_interval() -> None:
-    figures = reprompts_of(rated(Case("a.1", query="a"), Case("a.2", query="a")))
+    figures = reprompt_figures(rated(Case("a.1", query="a"), Case("a.2", query="a")))
     assert (figures.first.value, figures.first.interval, figures.mean, figures.mean_interval) == (1.0, None, 1.0, None)
 
 
 @pytest.mark.parametrize("cases", [[], [Case("a", outcome=None)], [Case("a", recognition=Recognition.NOT_ASSESSED)]])
 def test_nothing_assessed_has_no_figure(cases: list[Case]) -> None:
-    figures = reprompts_of(rated(*cases))
+    figures = reprompt_figures(rated(*cases))
     assert (figures.mean, figures.mean_interval, figures.first.value, figures.first.interval) == (None,) * 4
 
 
@@ -381,6 +391,6 @@ def waiting(trial: RatedTrial, *waited_s: float | None) -> RatedTrial:
 
 def test_waits_are_measured_before_later_attempts() -> None:
     single, twice, often = rated(Case("a"), Case("b", attempts=2), Case("c", attempts=4))
-    waits = reprompts_of([single, waiting(twice, 6.0), waiting(often, 5.0, 4.0, None)]).waits
+    waits = reprompt_figures([single, waiting(twice, 6.0), waiting(often, 5.0, 4.0, None)]).waits
     assert waits == Waits(3, 4.0, 5.0, 6.0, shorter=1, unknown=1)
-    assert reprompts_of([single]).waits == Waits()
+    assert reprompt_figures([single]).waits == Waits()

@@ -30,7 +30,13 @@ from harness.model.judgment import (
     TranscriptPolicy,
 )
 from harness.rating.exercises import BUILT_IN_EXERCISES
-from harness.rating.files.reading import MAX_CELL_CHARS, JudgmentFile, ParsedJudgment, format_of, read_judgments
+from harness.rating.files.reading import (
+    MAX_CELL_CHARS,
+    JudgmentFile,
+    ParsedJudgment,
+    format_from_suffix,
+    read_judgments,
+)
 from harness.rating.files.rounds import NAMED_KEYS, load_gold, load_rater_keys, load_training, read_round
 
 TRAINING = """
@@ -314,7 +320,7 @@ def refused(tmp_path: Path, content: str | bytes, kind: Format = Format.CSV, **n
 
 def problem(tmp_path: Path, content: str, kind: Format = Format.CSV) -> InputError:
     judgments = read(tmp_path, content, kind)
-    assert (judgments.rows, judgments.bad, len(judgments.problems)) == ((), 1, 1)
+    assert (judgments.rows, judgments.bad_count, len(judgments.problems)) == ((), 1, 1)
     return judgments.problems[0]
 
 
@@ -344,7 +350,7 @@ def test_categories_may_be_keys_or_labels_and_rows_have_a_status(tmp_path: Path)
 def test_columns_can_be_renamed(tmp_path: Path) -> None:
     row = only(tmp_path, "Item,Judge,Label,Extra\nt1,ann,wrong,x\n", Item="trial", Judge="rater")
     assert (row.text("trial"), row.text("rater"), row.category) == ("t1", "ann", Category.WRONG)
-    assert read(tmp_path, f"{HEAD},device,condition.voice,mood\nt1,ann,wrong,a,b,c\n").left_out == ("mood",)
+    assert read(tmp_path, f"{HEAD},device,condition.voice,mood\nt1,ann,wrong,a,b,c\n").ignored_columns == ("mood",)
     error = refused(tmp_path, f"{HEAD}\nt1,ann,wrong\n", item="trial")
     assert "no column 'item'" in error.what
     assert "no field 'trail'" in refused(tmp_path, "item,rater,category\nt1,ann,wrong\n", item="trail").what
@@ -404,9 +410,9 @@ def test_every_wrong_row_is_told_and_the_right_ones_are_kept(tmp_path: Path) -> 
     judgments = read(tmp_path, f"{HEAD}\nt1,ann,wrong\nt2,ann,\nt3,ann,correct\nt4,,wrong\n\nt5,ann\n")
     assert [row.line for row in judgments.rows] == [2, 4]
     assert sorted(error.place.line for error in judgments.problems if error.place) == [3, 5, 7]
-    assert judgments.bad == 3
+    assert judgments.bad_count == 3
     result = read(tmp_path, HEAD + "\n" + "t,ann,no\n" * 300)
-    assert (result.bad, len(result.problems), result.problems[-1].what) == (300, 51, "and 250 more problems")
+    assert (result.bad_count, len(result.problems), result.problems[-1].what) == (300, 51, "and 250 more problems")
 
 
 @pytest.mark.parametrize(
@@ -486,7 +492,7 @@ def test_json_lines(tmp_path: Path) -> None:
 def test_a_wrong_json_line_is_reported_with_its_line(tmp_path: Path, line: str, message: str) -> None:
     right = '{"trial": "t0", "rater": "ann", "category": "wrong"}'
     judgments = read(tmp_path, f"{right}\n{line}\n", Format.JSONL)
-    assert (len(judgments.rows), judgments.bad) == (1, 1)
+    assert (len(judgments.rows), judgments.bad_count) == (1, 1)
     assert message in judgments.problems[0].what
     assert judgments.problems[0].place is not None
     assert judgments.problems[0].place.line == 2
@@ -509,9 +515,10 @@ def test_a_parquet_file_of_another_program_is_read(tmp_path: Path) -> None:
 
 def test_the_suffix_decides_the_format() -> None:
     suffixes = ("a.CSV", "a.jsonl", "a.ndjson", "a.parquet")
-    assert [format_of(Path(name)) for name in suffixes] == [Format.CSV, Format.JSONL, Format.JSONL, Format.PARQUET]
+    formats = [format_from_suffix(Path(name)) for name in suffixes]
+    assert formats == [Format.CSV, Format.JSONL, Format.JSONL, Format.PARQUET]
     with pytest.raises(InputError, match="suffix"):
-        format_of(Path("a.xlsx"))
+        format_from_suffix(Path("a.xlsx"))
 
 
 values = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.lists(st.text(max_size=3))
@@ -528,4 +535,4 @@ def test_any_object_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory,
         judgments = read(folder, json.dumps(row) + "\n", Format.JSONL)
     except InputError:
         return
-    assert len(judgments.rows) + judgments.bad == 1
+    assert len(judgments.rows) + judgments.bad_count == 1

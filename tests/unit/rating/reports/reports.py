@@ -7,7 +7,7 @@ from functools import cache
 
 from harness.model.judgment import Category, JudgmentStatus
 from harness.model.trial import Outcome, Recognition
-from harness.rating.reports.categories import CategoryReport, Selection, report_of
+from harness.rating.reports.categories import CategoryReport, Selection, make_report
 from tests.unit.rating.figures.rated_rows import Case, rated
 
 C, W, A = Category.CORRECT, Category.WRONG, Category.ADMITTED_DEFEAT
@@ -45,7 +45,7 @@ def two_devices() -> list[Case]:
 
 
 def reported(cases: Sequence[Case], selection: Selection | None = None) -> CategoryReport:
-    return report_of(rated(*cases), selection or Selection(compare=("kitchen", HOSTILE)), ("s1",))
+    return make_report(rated(*cases), selection or Selection(compare=("kitchen", HOSTILE)), ("s1",))
 
 
 SORTS = 8

@@ -28,7 +28,7 @@ from harness.model.stimulus import NoiseKind, NoiseSpec, Recording
 from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.model.understanding import ExpectedFrame, Slot, Utterance
-from harness.rating.figures.judged_responses import rated_in
+from harness.rating.figures.judged_responses import rated_trials_of
 from harness.session.figures.frames_of_session import session_corpora
 from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import Progress, SessionFigures
@@ -365,7 +365,7 @@ def test_understanding_does_not_change_figures_of_words_or_answers() -> None:
     assert totals.recognised == totals.first_attempt == totals.answered == Share()
     assert totals.count(Outcome.UNDERSTOOD) == 3
     assert heard_in(progress.trials) == ()
-    assert rated_in("s", progress.trials, ()) == ()
+    assert rated_trials_of("s", progress.trials, ()) == ()
 
 
 def test_words_reported_beside_frames_are_scored_too() -> None:
