@@ -29,15 +29,16 @@ from harness.rating.figures.judged_responses import QueryOutcome, RatedTrial, ra
 from harness.report.session import WholeSession, limits_of, read_session
 from harness.session.figures.effects import right_of_known
 from harness.session.figures.progress import normalisation_of, totals_of
-from harness.session.figures.trials import heard_in
+from harness.session.figures.trials import TrialProgress, heard_in
 from harness.session.log.reader import later_rows, read_scenario
 from harness.session.summary import session_verdict
 from harness.statistics.comparison import ComparedUnit, DifferenceVerdict, MeasureKind, compare_units, verdict_of
 from harness.statistics.intervals import Interval, Share, is_exact_enough
 from harness.statistics.significance import holm
+from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import CommandResult
 
-MAX_SESSIONS = 26  # Each is named by a letter.
+MAX_SESSIONS = 26  # each is named by a letter
 MAX_LABELS = 24
 """If an axis has at most this many labels, each label is compared by itself."""
 
@@ -93,9 +94,11 @@ class ComparedMeasure:
     - axis, label: the condition; "" for all trials together.
     - first, second: the two results as text.
     - difference: second minus first (in the unit of `MeasureKind`), with its 95 % interval.
-    - p: p-value of this test alone. p_holm: the same, corrected for all tests.
+    - p: p-value of this test alone.
     - how: the method and the number of units, in words.
-    - change: the verdict. why: the reason, if it is UNDECIDED.
+    - p_holm: p, corrected for all tests.
+    - change: the verdict.
+    - why: the reason, if the verdict is UNDECIDED.
     """
 
     session: int
@@ -116,8 +119,13 @@ class ComparedMeasure:
 
 @frozen
 class SessionComparison:
-    """Sessions compared with a baseline. sessions: the first is the baseline. verdicts: the verdict on each, with its
-    reason. rows: worse ones first. warnings: lines for people, escaped."""
+    """Sessions compared with a baseline.
+
+    - sessions: the first is the baseline.
+    - verdicts: the verdict on each, with its reason.
+    - rows: worse ones first.
+    - warnings: lines for people, escaped.
+    """
 
     sessions: tuple[WholeSession, ...]
     verdicts: tuple[str, ...]
@@ -128,13 +136,15 @@ class SessionComparison:
         return tuple(row for row in self.rows if row.change is change)
 
 
-_Side = Mapping[Measure, Sequence[ComparedUnit]]
+_DeviceUnits = Mapping[Measure, Sequence[ComparedUnit]]
+"""The values of each measure in the trials of a device, from `device_results`."""
 
 
 def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) -> SessionComparison:
-    """Compares each session with the first. LogError; InputError if they have nothing in common.
+    """Compares each session with the first.
 
     clusters: assigns trials to clusters, by the name of their speaker or recording; None for each stimulus by itself.
+    Raises LogError, and InputError if two sessions have nothing in common.
     """
     if not 2 <= len(folders) <= MAX_SESSIONS:
         raise InputError(f"{len(folders)} sessions cannot be compared", remedy=f"Name 2 to {MAX_SESSIONS}")
@@ -148,35 +158,45 @@ def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) 
                 remedy=f"Play it: harness run resume {folder}",
             )
     rated = [rated_trials(read_sessions([folder])) for folder in folders]
-    warnings, rows = list(_warnings(sessions)), list[ComparedMeasure]()
+    warnings, rows = list(_warning_lines(sessions)), list[ComparedMeasure]()
     for number in range(1, len(sessions)):
-        pair = sessions[0], sessions[number]
-        varying = {axis for session in pair for axis, labels in labels_of(session).items() if len(labels) > 1}
-        shared, before = _devices(*pair), len(rows)
-        for side, name in ((0, "A"), (1, letter(number))):
-            compared = {devices[side] for devices in shared}
-            alone = [plain_text(device, 80) for device in device_names(pair[side]) if device not in compared]
-            warnings += [f"only {name} has the device {device}, which is not compared" for device in alone]
-        for devices in shared:
-            base, other = (
-                device_results(session, device, judged, varying, clusters)
-                for session, device, judged in zip(pair, devices, (rated[0], rated[number]), strict=True)
-            )
-            axes = {axis: _labels(axis, base, other) for axis in sorted(varying)}
-            for axis in [axis for axis, labels in axes.items() if len(labels) > MAX_LABELS]:
-                warnings.append(
-                    f"the {len(axes.pop(axis))} labels of {plain_text(axis, 40)} are not compared individually"
-                )
-            rows += _rows(number, " → ".join(dict.fromkeys(devices)), base, other, axes)
-        if len(rows) == before:
+        pair, rated_pair = (sessions[0], sessions[number]), (rated[0], rated[number])
+        new_rows = list(_compare_pair(number, pair, rated_pair, clusters, warnings))
+        if not new_rows:
             problem = f"A and {letter(number)} have no device with results in common"
             raise InputError(problem, remedy="See the devices of each: harness report show SESSION")
-    verdicts = (
-        session_verdict(limits_of(session, read_scenario(folder)), session.progress)
-        for folder, session in zip(folders, sessions, strict=True)
-    )
-    in_words = tuple(f"{verdict}: {'; '.join(why)}" for verdict, why in verdicts)
-    return SessionComparison(tuple(sessions), in_words, _judged(rows), tuple(dict.fromkeys(warnings)))
+        rows += new_rows
+    verdicts = []
+    for folder, session in zip(folders, sessions, strict=True):
+        verdict, reasons = session_verdict(limits_of(session, read_scenario(folder)), session.progress)
+        verdicts.append(f"{verdict}: {'; '.join(reasons)}")
+    return SessionComparison(tuple(sessions), tuple(verdicts), _with_verdicts(rows), tuple(dict.fromkeys(warnings)))
+
+
+def _compare_pair(
+    number: int,
+    sessions: tuple[WholeSession, WholeSession],
+    rated: tuple[Sequence[RatedTrial], Sequence[RatedTrial]],
+    clusters: Clusters | None,
+    warnings: list[str],
+) -> Iterator[ComparedMeasure]:
+    """The rows of a later session, whose index is `number`. Adds what is not compared to the warnings."""
+    varying = {axis for session in sessions for axis, labels in labels_of(session).items() if len(labels) > 1}
+    pairs = _device_pairs(*sessions)
+    for side, name in ((0, "A"), (1, letter(number))):
+        compared = {pair[side] for pair in pairs}
+        alone = [plain_text(device, 80) for device in device_names(sessions[side]) if device not in compared]
+        warnings += [f"only {name} has the device {device}, which is not compared" for device in alone]
+    for first_device, second_device in pairs:
+        base = device_results(sessions[0], first_device, rated[0], varying, clusters)
+        other = device_results(sessions[1], second_device, rated[1], varying, clusters)
+        labels_by_axis = {axis: _common_labels(axis, base, other) for axis in sorted(varying)}
+        for axis, labels in list(labels_by_axis.items()):
+            if len(labels) > MAX_LABELS:
+                del labels_by_axis[axis]
+                warnings.append(f"the {len(labels)} labels of {plain_text(axis, 40)} are not compared individually")
+        name = first_device if first_device == second_device else f"{first_device} → {second_device}"
+        yield from _compared_rows(number, name, base, other, labels_by_axis)
 
 
 def letter(index: int) -> str:
@@ -193,7 +213,7 @@ def labels_of(session: WholeSession) -> dict[str, set[str]]:
     return labels_by_axis
 
 
-def _devices(*pair: WholeSession) -> list[tuple[str, str]]:
+def _device_pairs(*pair: WholeSession) -> list[tuple[str, str]]:
     """The pairs of devices to compare in two sessions: those with the same name. If there are none, but each session
     has only one device, these two."""
     names = [device_names(session) for session in pair]
@@ -207,7 +227,7 @@ def device_names(session: WholeSession) -> list[str]:
     return list(dict.fromkeys([*(trial.trial.device for trial in session.progress.trials), *session.devices]))
 
 
-def _warnings(sessions: Sequence[WholeSession]) -> Iterator[str]:
+def _warning_lines(sessions: Sequence[WholeSession]) -> Iterator[str]:
     first = sessions[0]
     for number, session in enumerate(sessions):
         name, progress = letter(number), session.progress
@@ -247,107 +267,138 @@ def device_results(
 ) -> Mapping[Measure, Sequence[ComparedUnit]]:
     """For each measure, its value in each trial of a device. varying: axes on which partners in two sessions must have
     the same label."""
-    units: dict[Measure, list[ComparedUnit]] = defaultdict(list)
-    places: dict[str, ComparedUnit] = {}
-
-    def place(trial: Trial, stimulus: str) -> None:
-        labels = {axis: label for axis, label in trial.conditions if axis in varying}
-        cluster = stimulus if clusters is None else clusters.cluster_of(trial.speaker or _recording(trial))
-        places[trial.id] = ComparedUnit((trial.kind, stimulus, *sorted(labels.items())), cluster, labels)
-
-    def add(
-        measure: Measure, trial: Trial, count: float, out_of: float = 1, time: MeasuredDuration | None = None
-    ) -> None:
-        units[measure].append(replace(places[trial.id], count=count, of=out_of, time=time))
-
+    results = _DeviceResults(varying, clusters)
     for progress in session.progress.trials:
-        take = progress.counting
-        if progress.trial.device != device or progress.trial.listening is not None or take is None or not take.attempts:
-            continue
-        place(progress.trial, take.attempts[0].stimulus_sha256)
-        alone = totals_of([progress])
-        for measure, share in (
-            (Measure.FIRST_ATTEMPT, alone.first_attempt),
-            (Measure.RECOGNISED, alone.recognised),
-            (Measure.ANSWERED, alone.answered),
-            (Measure.IN_TIME, Share(take.outcome is Outcome.RESPONDED, alone.answered.total)),
-            (Measure.UNDERSTOOD, alone.understood.right),
-        ):
-            if share.total:
-                add(measure, progress.trial, share.count)
-        if progress.trial.effect is not None and progress.response is not None:
-            effect = session.progress.effects.get(
-                (progress.trial.id, progress.response.take, progress.response.attempt)
-            )
-            right_effects = right_of_known([] if effect is None else [effect])
-            if right_effects.total:
-                add(Measure.EFFECTS, progress.trial, right_effects.count)
-        for measure, p50 in ((Measure.LATENCY, alone.latency.p50), (Measure.WAKE_DELAY, alone.wake_delay.p50)):
-            if p50 is not None:
-                add(measure, progress.trial, 1, time=MeasuredDuration(p50.value_s, p50.clock_error_s))
-    events = Counter(
-        event.trial_id
-        for event in session.wake.unmatched(device)
-        if session.wake.is_false_accept(event, use_reviews=True)
-    )
-    for play in session.wake.plays(device):
-        place(play.trial, play.row.stimulus_sha256)
-        if play.kind is TrialKind.WAKE:
-            add(Measure.FALSE_REJECTS, play.trial, play.reading.hit is None)
-        if play.kind is TrialKind.COMMAND:
-            add(Measure.COMMANDS, play.trial, play.reading.command is CommandResult.MATCH)
-        if play.kind is not TrialKind.PROBE and (delay := play.reading.delay) is not None and is_exact_enough(delay):
-            add(Measure.WAKE_DELAY, play.trial, 1, time=delay)
-        if play.reading.exposure_s or events[play.trial.id]:
-            add(Measure.FALSE_ACCEPTS, play.trial, events.pop(play.trial.id, 0), play.reading.exposure_s / 3600)
-    if outside := events.total():  # events outside of all trials that count have neither partner nor condition
-        units[Measure.FALSE_ACCEPTS].append(ComparedUnit((object(),), "", count=outside))
+        if progress.trial.device == device and progress.trial.listening is None:
+            results.add_query(progress, session)
+    results.add_plays(session.wake, device)
     for heard_trial in heard_in(session.progress.trials, session.wake):
         for measure, attempt in ((Measure.FIRST_WER, heard_trial.first), (Measure.FINAL_WER, heard_trial.final)):
-            if heard_trial.device == device and attempt is not None and (counts := attempt.counts) is not None:
-                add(measure, heard_trial.trial, counts.errors, counts.words)
+            if heard_trial.device == device and attempt is not None and attempt.counts is not None:
+                results.add(measure, heard_trial.trial, attempt.counts.errors, attempt.counts.words)
     for response in rated:
         if response.trial.device == device and response.outcome is QueryOutcome.CATEGORY:
             for measure, figure in _JUDGED.items():
-                add(measure, response.trial, counts_as(response, figure))
-    return units
+                results.add(measure, response.trial, counts_as(response, figure))
+    return results.units
+
+
+class _DeviceResults:
+    """Collects the values of measures in trials. The parameters are as in `device_results`."""
+
+    def __init__(self, varying: Collection[str], clusters: Clusters | None) -> None:
+        self.units: dict[Measure, list[ComparedUnit]] = defaultdict(list)
+        self._varying, self._clusters = varying, clusters
+        self._empty_units: dict[str, ComparedUnit] = {}
+        """For each trial, its partners, cluster and labels, without a value."""
+
+    def add(
+        self, measure: Measure, trial: Trial, count: float, out_of: float = 1, time: MeasuredDuration | None = None
+    ) -> None:
+        """Adds a value of a trial that `add_query` or `add_plays` has added."""
+        self.units[measure].append(replace(self._empty_units[trial.id], count=count, of=out_of, time=time))
+
+    def _add_trial(self, trial: Trial, stimulus: str) -> None:
+        labels = {axis: label for axis, label in trial.conditions if axis in self._varying}
+        cluster = stimulus
+        if self._clusters is not None:
+            cluster = self._clusters.cluster_of(trial.speaker or _recording(trial))
+        key = (trial.kind, stimulus, *sorted(labels.items()))
+        self._empty_units[trial.id] = ComparedUnit(key, cluster, labels)
+
+    def add_query(self, progress: TrialProgress, session: WholeSession) -> None:
+        """Adds the values of a query, if it was played."""
+        trial, take = progress.trial, progress.counting
+        if take is None or not take.attempts:
+            return
+        self._add_trial(trial, take.attempts[0].stimulus_sha256)
+        totals = totals_of([progress])
+        for measure, share in (
+            (Measure.FIRST_ATTEMPT, totals.first_attempt),
+            (Measure.RECOGNISED, totals.recognised),
+            (Measure.ANSWERED, totals.answered),
+            (Measure.IN_TIME, Share(take.outcome is Outcome.RESPONDED, totals.answered.total)),
+            (Measure.UNDERSTOOD, totals.understood.right),
+        ):
+            if share.total:
+                self.add(measure, trial, share.count)
+        response = progress.response
+        if trial.effect is not None and response is not None:
+            effect = session.progress.effects.get((trial.id, response.take, response.attempt))
+            right_effects = right_of_known([] if effect is None else [effect])
+            if right_effects.total:
+                self.add(Measure.EFFECTS, trial, right_effects.count)
+        for measure, p50 in ((Measure.LATENCY, totals.latency.p50), (Measure.WAKE_DELAY, totals.wake_delay.p50)):
+            if p50 is not None:
+                self.add(measure, trial, 1, time=MeasuredDuration(p50.value_s, p50.clock_error_s))
+
+    def add_plays(self, wake: WakeFigures, device: str) -> None:
+        """Adds the values of listening trials, and the false accepts outside of them."""
+        false_accepts = Counter(
+            event.trial_id for event in wake.unmatched(device) if wake.is_false_accept(event, use_reviews=True)
+        )
+        for play in wake.plays(device):
+            self._add_trial(play.trial, play.row.stimulus_sha256)
+            reading = play.reading
+            if play.kind is TrialKind.WAKE:
+                self.add(Measure.FALSE_REJECTS, play.trial, reading.hit is None)
+            if play.kind is TrialKind.COMMAND:
+                self.add(Measure.COMMANDS, play.trial, reading.command is CommandResult.MATCH)
+            if play.kind is not TrialKind.PROBE and reading.delay is not None and is_exact_enough(reading.delay):
+                self.add(Measure.WAKE_DELAY, play.trial, 1, time=reading.delay)
+            count = false_accepts.pop(play.trial.id, 0)
+            if reading.exposure_s or count:
+                self.add(Measure.FALSE_ACCEPTS, play.trial, count, reading.exposure_s / 3600)
+        outside = false_accepts.total()  # events outside of all trials that count have neither partner nor condition
+        if outside:
+            self.units[Measure.FALSE_ACCEPTS].append(ComparedUnit((object(),), "", count=outside))
 
 
 # Comparison
 
 
-def _rows(
-    session: int, device: str, base: _Side, other: _Side, axes: Mapping[str, Sequence[str]]
+def _compared_rows(
+    session: int, device: str, base: _DeviceUnits, other: _DeviceUnits, axes: Mapping[str, Sequence[str]]
 ) -> Iterator[ComparedMeasure]:
     for axis, label in [("", ""), *((axis, label) for axis, labels in axes.items() for label in labels)]:
         for measure in Measure:
-            first, second = (
-                [unit for unit in side.get(measure, ()) if not axis or unit.labels.get(axis) == label]
-                for side in (base, other)
-            )
+            first = _units_under(base, measure, axis, label)
+            second = _units_under(other, measure, axis, label)
+            # Over all trials, one side is enough for a row, which shows that the other has no result.
             if (first and second) or ((first or second) and not axis):
-                sides = compare_units(measure.counted, first, second)
-                estimate = sides.difference
-                value, ends, p = (
-                    (estimate.difference, estimate.interval, estimate.p) if estimate else (None, None, None)
+                compared = compare_units(measure.counted, first, second)
+                estimate = compared.difference
+                yield ComparedMeasure(
+                    session=session,
+                    device=device,
+                    measure=measure,
+                    axis=axis,
+                    label=label,
+                    first=compared.first,
+                    second=compared.second,
+                    difference=None if estimate is None else estimate.difference,
+                    interval=None if estimate is None else estimate.interval,
+                    p=None if estimate is None else estimate.p,
+                    how=compared.how,
                 )
-                row_key = (session, device, measure, axis, label, sides.first, sides.second)
-                yield ComparedMeasure(*row_key, value, ends, p, sides.how)
 
 
-def _labels(axis: str, base: _Side, other: _Side) -> list[str]:
+def _units_under(units: _DeviceUnits, measure: Measure, axis: str, label: str) -> list[ComparedUnit]:
+    """The values of a measure in trials with a label; with all labels if `axis` is ""."""
+    return [unit for unit in units.get(measure, ()) if not axis or unit.labels.get(axis) == label]
+
+
+def _common_labels(axis: str, base: _DeviceUnits, other: _DeviceUnits) -> list[str]:
     """The labels of an axis that occur on both sides."""
-    sides = [
-        {unit.labels[axis] for units in side.values() for unit in units if axis in unit.labels}
-        for side in (base, other)
-    ]
-    return sorted_labels(list(sides[0] & sides[1]))
+    base_labels = {unit.labels[axis] for units in base.values() for unit in units if axis in unit.labels}
+    other_labels = {unit.labels[axis] for units in other.values() for unit in units if axis in unit.labels}
+    return sorted_labels(list(base_labels & other_labels))
 
 
 # Verdicts
 
 
-def _judged(rows: Sequence[ComparedMeasure]) -> tuple[ComparedMeasure, ...]:
+def _with_verdicts(rows: Sequence[ComparedMeasure]) -> tuple[ComparedMeasure, ...]:
     """The rows with corrected p and verdict, in the order of reports.
 
     In the correction, measures over all trials have half of the weight, and all conditions the other half. So many

@@ -29,11 +29,11 @@ from harness.report.session_page import delays_by_device, distribution, latencie
 from harness.session.log.reader import stored_bytes
 from harness.statistics.comparison import DifferenceVerdict, MeasureKind, difference_text
 
-MAX_CHARS = 60_000
+MAX_MARKDOWN_CHARS = 60_000
 """Longest Markdown text. A comment on GitHub may have 65,536 characters."""
 MAX_FACTS, MAX_FACT_LINES = 40, 12
 """Most facts in Markdown, and on a terminal, where the verdict stands below them."""
-_CELL = 100
+_MAX_CELL_CHARS = 100
 METHOD = (
     "Each difference is the later session minus A, with its own 95 % interval.",
     "p is corrected for the number of tests (Holm): half of the 5 % is for overall results, half for conditions.",
@@ -42,20 +42,26 @@ METHOD = (
 
 @frozen
 class DifferingFact:
-    """A fact that differs between sessions. what: its name. values: its value in each session; "" if there is none."""
+    """A fact that differs between sessions.
+
+    - what: its name.
+    - values: its value in each session; "" if there is none.
+    """
 
     what: str
     values: tuple[str, ...]
 
 
 def differing_facts(comparison: SessionComparison, folders: Sequence[Path]) -> tuple[DifferingFact, ...]:
-    """The facts that differ between the compared sessions. LogError for a bench that cannot be read."""
+    """The facts that differ between the compared sessions. Raises LogError for a bench that cannot be read."""
     return differing([facts_of(session, folder) for folder, session in zip(folders, comparison.sessions, strict=True)])
 
 
 def facts_of(session: WholeSession, folder: Path) -> dict[str, str]:
-    """The facts of a session by name: builds, boards, settings, versions, processor, scenario, bench. LogError for a
-    bench that cannot be read."""
+    """The facts of a session by name: builds, boards, settings, versions, processor, scenario, bench.
+
+    Raises LogError for a bench that cannot be read.
+    """
     started = session.started
     facts = {
         "scenario": started.scenario_id,
@@ -71,7 +77,7 @@ def facts_of(session: WholeSession, folder: Path) -> dict[str, str]:
             facts[key] = ", ".join(filter(None, (facts.get(key), value)))
     facts |= {f"setting {name} of {source}": value for source, name, value in session.settings}
     facts |= {axis: next(iter(labels)) for axis, labels in labels_of(session).items() if len(labels) == 1}
-    facts |= dict(_leaves("bench", _bench(folder)))
+    facts |= dict(_bench_facts("bench", _read_bench(folder)))
     return facts | {f"version of {package}": version for package, version in started.versions} | dict(started.host)
 
 
@@ -82,7 +88,7 @@ def differing(session_facts: Sequence[Mapping[str, str]]) -> tuple[DifferingFact
     return tuple(row for row in rows if len(set(row.values)) > 1)
 
 
-def _bench(folder: Path) -> object:
+def _read_bench(folder: Path) -> object:
     try:
         return from_json(stored_bytes(folder))["bench"]
     except (ValueError, KeyError, TypeError) as error:
@@ -92,23 +98,24 @@ def _bench(folder: Path) -> object:
         ) from error
 
 
-_FILES = ("sha256", "path", "id", "place")
+_SKIPPED_FIELDS = ("sha256", "path", "id", "place")
 """Fields of a bench that other facts already contain, or that only give the place of its files."""
-_SETS = (".reports", ".listening_states")
+_UNORDERED_FIELDS = (".reports", ".listening_states")
 """Fields whose values have no fixed order."""
 
 
-def _leaves(name: str, value: object) -> Iterator[tuple[str, str]]:
+def _bench_facts(name: str, value: object) -> Iterator[tuple[str, str]]:
+    """Name and text of each value in a part of a bench. name: of that part."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            if key not in _FILES:
-                yield from _leaves(f"{name}.{key}", inner)
+            if key not in _SKIPPED_FIELDS:
+                yield from _bench_facts(f"{name}.{key}", inner)
     elif isinstance(value, list) and any(isinstance(entry, dict | list) for entry in value):
         for index, inner in enumerate(value):
-            called = inner.get("id", index) if isinstance(inner, dict) else index
-            yield from _leaves(f"{name}.{called}", inner)
+            key = inner.get("id", index) if isinstance(inner, dict) else index
+            yield from _bench_facts(f"{name}.{key}", inner)
     elif isinstance(value, list) and value:
-        yield name, ", ".join(map(str, sorted(value) if name.endswith(_SETS) else value))
+        yield name, ", ".join(map(str, sorted(value) if name.endswith(_UNORDERED_FIELDS) else value))
     elif value not in (None, "", [], {}):
         yield name, str(value)
 
@@ -142,8 +149,9 @@ def lines(comparison: SessionComparison, facts: Sequence[DifferingFact], width: 
         yield f"note: {warning}"
     yield ""
     for fact in facts[:MAX_FACT_LINES]:
-        values = ", ".join(f"{letter(number)} {shown(value, _CELL) or '–'}" for number, value in enumerate(fact.values))
-        yield f"differs: {shown(fact.what, _CELL)}: {values}"
+        shown_values = [shown(value, _MAX_CELL_CHARS) or "–" for value in fact.values]
+        values = ", ".join(f"{letter(number)} {value}" for number, value in enumerate(shown_values))
+        yield f"differs: {shown(fact.what, _MAX_CELL_CHARS)}: {values}"
     if len(facts) > MAX_FACT_LINES:
         yield f"differs: {len(facts) - MAX_FACT_LINES} more; see --html"
     if facts:
@@ -161,7 +169,7 @@ def lines(comparison: SessionComparison, facts: Sequence[DifferingFact], width: 
 
 
 def markdown(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> str:
-    """The comparison for a comment on a pull request, in at most MAX_CHARS. Names are written as code, so that
+    """The comparison for a comment on a pull request, in at most MAX_MARKDOWN_CHARS. Names are written as code, so that
     none becomes a link or a mention."""
     names = [
         f"- {letter(number)}: {_code(session.started.session_id)}, {_code(verdict, 400)}"
@@ -183,7 +191,7 @@ def markdown(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> s
     text_lines = [*head, "", _row(titles), _row(["---"] * len(titles))]
     end = ["", *METHOD, ""]
     # The last 100 characters are reserved for the line about rows that do not fit.
-    room = MAX_CHARS - sum(len(line) + 1 for line in (*text_lines, *end)) - 100
+    room = MAX_MARKDOWN_CHARS - sum(len(line) + 1 for line in (*text_lines, *end)) - 100
     for index, row in enumerate(shown_rows):
         change = f"**{row.change.word}**" if row.change.differs else row.change.word
         why = f": {row.why}" if row.why else ""
@@ -205,7 +213,7 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _code(foreign: str, limit: int = _CELL) -> str:
+def _code(foreign: str, limit: int = _MAX_CELL_CHARS) -> str:
     """Foreign text, made safe: no part of it is Markdown, HTML, a mention or the end of a cell."""
     safe = plain_text(foreign, limit).replace("`", "'").replace("\\", "/").replace("|", "\\|").strip()
     return f"`{safe}`" if safe else "–"
@@ -240,39 +248,40 @@ def write_page(comparison: SessionComparison, facts: Sequence[DifferingFact], ta
         title="Comparison of sessions",
         found=comparison,
         facts=facts,
-        charts=tuple(_charts(comparison)),
+        charts=tuple(_time_charts(comparison)),
         headline=headline(comparison),
         method=" ".join(METHOD),
         changes=tuple(DifferenceVerdict),
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         letter=letter,
         difference_cell=difference_cell,
-        whisker=_whisker(comparison),
+        whisker=_make_whisker(comparison),
     )
     write_atomically(target, page.encode("utf-8"))
 
 
-def _whisker(comparison: SessionComparison) -> Callable[[ComparedMeasure], tuple[float, float, float] | None]:
+def _make_whisker(comparison: SessionComparison) -> Callable[[ComparedMeasure], tuple[float, float, float] | None]:
     """A function that returns the place of a row's interval and difference on a scale of 0–100, whose middle is no
     difference. Each unit has its own scale."""
-    most: dict[MeasureKind, float] = {}
+    scales: dict[MeasureKind, float] = {}
     for row in comparison.rows:
-        ends = [] if row.interval is None else [abs(end) for end in row.interval if abs(end) != float("inf")]
-        most[row.measure.counted] = max([most.get(row.measure.counted, 0.0), *ends])
+        ends = [] if row.interval is None else [abs(end) for end in row.interval if math.isfinite(end)]
+        scales[row.measure.counted] = max([scales.get(row.measure.counted, 0.0), *ends])
 
     def place(row: ComparedMeasure) -> tuple[float, float, float] | None:
-        scale = most[row.measure.counted]
+        scale = scales[row.measure.counted]
         if row.difference is None or row.interval is None or not scale:
             return None
-        low, value, high = (
-            50 + 50 * max(-1.0, min(1.0, end / scale)) for end in (row.interval[0], row.difference, row.interval[1])
-        )
-        return low, value, high
+        low, high = row.interval
+        return position(low / scale), position(row.difference / scale), position(high / scale)
+
+    def position(value: float) -> float:
+        return 50 + 50 * max(-1.0, min(1.0, value))
 
     return place
 
 
-def _charts(comparison: SessionComparison) -> Iterator[Chart]:
+def _time_charts(comparison: SessionComparison) -> Iterator[Chart]:
     for id_, title, times_of in (
         ("latency", "Response latency: % of the trials up to", latencies_by_device),
         ("delay", "Wake delay: % of the hits up to", lambda session: delays_by_device(session.wake)),
@@ -282,7 +291,7 @@ def _charts(comparison: SessionComparison) -> Iterator[Chart]:
             for number, session in enumerate(comparison.sessions)
             for device, times in times_of(session).items()
         }
-        if (drawn := distribution(id_, title, curves)) is not None:
-            yield replace(
-                drawn, words="The table of measures gives the intervals of the medians, and of their difference."
-            )
+        chart = distribution(id_, title, curves)
+        if chart is not None:
+            words = "The table of measures gives the intervals of the medians, and of their difference."
+            yield replace(chart, words=words)

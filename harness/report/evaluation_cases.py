@@ -28,8 +28,9 @@ from harness.report.session_cases import MAX_LISTED, Cases, HeardSound, ListedCa
 from harness.sound.sound_files import UnusableSound, open_sound
 from harness.sound.stimuli.renderer import Renderer
 
-MAX_NAMED = 2000
-BEFORE_S, AFTER_S = 2.5, 1.0
+MAX_LINES = 2000
+"""Most errors of a kind that are listed without sound, as lines."""
+SECONDS_BEFORE, SECONDS_AFTER = 2.5, 1.0
 """Length of the sound of a false accept, before and after its detection."""
 MAX_CLIP_S = 6.0
 """Longest sound of a missed file. Of a longer file, the part with the highest score is shown."""
@@ -37,8 +38,10 @@ MAX_CLIP_S = 6.0
 
 @frozen
 class FileError:
-    """An error in a file. listed: name of the file in the list.
+    """An error in a file.
 
+    - listed: name of the file in the list.
+    - outcome: what the engine did with the file.
     - spot: the detection of a false accept; else None.
     - label: the label of a phrase that was missed in a long recording; else None.
     - score: the score of the detection. For a miss, the highest score; None if it is not known.
@@ -53,6 +56,7 @@ class FileError:
     said: str = ""
 
     def details(self) -> Iterator[str]:
+        """Lines about the error, escaped."""
         if self.spot is not None:
             rate_hz = self.outcome.engine_rate_hz
             yield f"“{plain_text(self.spot.phrase, 80)}” at {moment(self.spot.end / rate_hz)}"
@@ -83,37 +87,36 @@ def errors_of(journal: JournalFile) -> tuple[list[FileError], list[FileError], l
                 missed.append(FileError(entry.listed, outcome, label=fact.label))
             elif fact.key in SUBSTITUTED:
                 mistaken.append(FileError(entry.listed, outcome, said=spot.phrase if spot else ""))
-    accepted.sort(key=_score, reverse=True)
+    accepted.sort(key=_sort_score, reverse=True)
     return missed, accepted, mistaken
 
 
-def _score(error: FileError) -> float:
+def _sort_score(error: FileError) -> float:
     return -1.0 if error.score is None else error.score
 
 
 def nearest_first(missed: Sequence[FileError], journal: JournalFile, scores: ScoreCache | None) -> list[FileError]:
     """Misses with their highest scores, as far as these are stored; the highest first. If there are more than
-    MAX_NAMED, the list is unchanged."""
-    if len(missed) > MAX_NAMED:
+    MAX_LINES, the list is unchanged."""
+    if len(missed) > MAX_LINES:
         return list(missed)
-    return sorted((_with_highest(error, journal, scores) for error in missed), key=_score, reverse=True)
+    return sorted((_with_highest(error, journal, scores) for error in missed), key=_sort_score, reverse=True)
 
 
 def _with_highest(error: FileError, journal: JournalFile, scores: ScoreCache | None) -> FileError:
-    track = _track(error, journal, scores)
+    track = _score_track(error, journal, scores)
     if track is None:
         return error
     rate_hz = journal.header.facts.rate_hz
     first, last = 0, len(track.scores)
     if error.label is not None:
         end_s = error.label.end_s + journal.header.counting.tolerance_s
-        first, last = (
-            int((at_s * rate_hz - track.first_end) // track.step) + 1 for at_s in (error.label.start_s, end_s)
-        )
+        first = int((error.label.start_s * rate_hz - track.first_end) // track.step) + 1
+        last = int((end_s * rate_hz - track.first_end) // track.step) + 1
     return replace(error, score=float(track.scores[max(0, first) : max(0, last)].max(initial=0.0)))
 
 
-def _track(error: FileError, journal: JournalFile, scores: ScoreCache | None) -> ScoreTrack | None:
+def _score_track(error: FileError, journal: JournalFile, scores: ScoreCache | None) -> ScoreTrack | None:
     """The scores of the phrase that was detected. For a miss, those of the phrase with the highest score. None if
     scores are not stored."""
     if scores is None or not error.outcome.sha256:
@@ -126,10 +129,10 @@ def _track(error: FileError, journal: JournalFile, scores: ScoreCache | None) ->
 
 
 class EvaluationCases:
-    """The cases of one evaluation. number: place of the evaluation on the page. most: most cases of a kind to list."""
+    """The cases of one evaluation. number: place of the evaluation on the page. max_listed: of each kind."""
 
-    def __init__(self, engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int = MAX_LISTED) -> None:
-        self._engine, self._number, self._sounds, self._most = engine, number, sounds, most
+    def __init__(self, engine: EvaluatedEngine, number: int, sounds: PageSounds, max_listed: int = MAX_LISTED) -> None:
+        self._engine, self._number, self._sounds, self._max_listed = engine, number, sounds, max_listed
         self._scores: ScoreCache | None = score_cache_of(engine.journal, lambda line: None) if engine.sweep else None
         self._renderer = Renderer(None)
 
@@ -138,25 +141,25 @@ class EvaluationCases:
         missed, *other_errors = errors_of(self._engine.journal)
         missed = nearest_first(missed, self._engine.journal, self._scores)
         for (id, title), errors in zip(titles, (missed, *other_errors), strict=True):
-            shown = tuple(self._case(index, id, error) for index, error in enumerate(errors[: self._most]))
-            rest = tuple(error.line for error in errors[self._most : self._most + MAX_NAMED])
+            shown = tuple(self._listed_case(index, id, error) for index, error in enumerate(errors[: self._max_listed]))
+            rest = tuple(error.line for error in errors[self._max_listed : self._max_listed + MAX_LINES])
             yield Cases(f"{id}-{self._number}", title, shown, len(errors), rest)
 
-    def _case(self, index: int, kind: str, error: FileError) -> ListedCase:
+    def _listed_case(self, index: int, kind: str, error: FileError) -> ListedCase:
         title, lines = plain_text(error.listed, 200), tuple(error.details())
         header = self._engine.journal.header
         rate_hz, rule = header.facts.rate_hz, header.facts.rule
-        track = _track(error, self._engine.journal, self._scores)
-        first, last = _window(error, track, rate_hz)
+        track = _score_track(error, self._engine.journal, self._scores)
+        first, last = _clip_window(error, track, rate_hz)
         threshold = rule.threshold if rule else 0.0
-        curve = None if track is None else _curve(track, first, last, rate_hz, threshold)
+        curve = None if track is None else _score_curve(track, first, last, rate_hz, threshold)
         if self._sounds.storage is SoundStorage.NONE:
             return ListedCase(title, lines, HeardSound("", title, None), curve)
         try:
             condition = header.evaluation.condition(error.outcome.number)
             path = sound_path(error.listed, header.bases, condition)
             if condition is None:
-                samples = _cut(path, rate_hz, first, last, resample=header.evaluation.resample)
+                samples = _read_samples(path, rate_hz, first, last, resample=header.evaluation.resample)
             else:
                 recipe = condition.recipe(path, rate_hz)
                 samples = quantised(self._renderer.render(recipe).waveform, rate_hz)[first:last]
@@ -171,18 +174,17 @@ class EvaluationCases:
         return ListedCase(title, lines, sound, curve)
 
 
-def _window(error: FileError, track: ScoreTrack | None, rate_hz: int) -> tuple[int, int]:
+def _clip_window(error: FileError, track: ScoreTrack | None, rate_hz: int) -> tuple[int, int]:
     """First and last sample of the clip, at the engine's rate."""
     outcome = error.outcome
     length = outcome.samples * rate_hz // outcome.rate_hz
     if error.label is not None:
-        start, end = (
-            round(at_s * rate_hz) for at_s in (error.label.start_s - BEFORE_S / 2, error.label.end_s + AFTER_S)
-        )
-        return max(0, start), min(length, max(end, start + rate_hz))
+        start = round((error.label.start_s - SECONDS_BEFORE / 2) * rate_hz)
+        end = round((error.label.end_s + SECONDS_AFTER) * rate_hz)
+        return max(0, start), min(length, max(end, start + rate_hz))  # at least a second
     if error.spot is not None:
-        return max(0, error.spot.end - round(BEFORE_S * rate_hz)), min(
-            length, error.spot.end + round(AFTER_S * rate_hz)
+        return max(0, error.spot.end - round(SECONDS_BEFORE * rate_hz)), min(
+            length, error.spot.end + round(SECONDS_AFTER * rate_hz)
         )
     longest = round(MAX_CLIP_S * rate_hz)
     if length <= longest:
@@ -192,18 +194,18 @@ def _window(error: FileError, track: ScoreTrack | None, rate_hz: int) -> tuple[i
     return first, first + longest
 
 
-def _cut(path: str, rate_hz: int, first: int, last: int, *, resample: bool) -> npt.NDArray[np.int16]:
-    parts, position = [], 0
+def _read_samples(path: str, rate_hz: int, first: int, last: int, *, resample: bool) -> npt.NDArray[np.int16]:
+    pieces, position = [], 0
     with open_sound(path, rate_hz, resample=resample) as sound:
         for block in sound.blocks():
-            parts.append(block[max(0, first - position) : max(0, last - position)].copy())
+            pieces.append(block[max(0, first - position) : max(0, last - position)].copy())
             position += len(block)
             if position >= last:
                 break
-    return np.concatenate([*parts, np.zeros(0, np.int16)])
+    return np.concatenate([*pieces, np.zeros(0, np.int16)])
 
 
-def _curve(track: ScoreTrack, first: int, last: int, rate_hz: int, threshold: float) -> dict[str, Any] | None:
+def _score_curve(track: ScoreTrack, first: int, last: int, rate_hz: int, threshold: float) -> dict[str, Any] | None:
     """A detector's scores over the length of a clip, as an SVG path in a box of 300 × 40. Then the y coordinate of the
     threshold. None without scores. first, last: the samples of the clip.
 

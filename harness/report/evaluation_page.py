@@ -46,10 +46,10 @@ MAX_CASES = 2000
 def write_evaluations(
     engines: Sequence[EvaluatedEngine], table: EnginesTable, target: Path, sounds: SoundStorage
 ) -> LimitVerdict:
-    """Writes the page to a file, completely or not at all; returns the worst verdict. LogError."""
-    shelf = PageSounds(sounds, target)
+    """Writes the page to a file, completely or not at all. Returns the worst verdict. Raises LogError."""
+    page_sounds = PageSounds(sounds, target)
     most = max(10, MAX_LISTED // len(engines))
-    sections = [_section(engine, number, shelf, most) for number, engine in enumerate(engines, 1)]
+    sections = [_engine_values(engine, number, page_sounds, most) for number, engine in enumerate(engines, 1)]
     verdict = worst(section["verdict"] for section in sections)
     page = filled_page(
         "harness.report",
@@ -57,14 +57,14 @@ def write_evaluations(
         title=f"Evaluation of {plain_text(' and '.join(engine.name for engine in engines), 200)}",
         sections=sections,
         verdict=verdict,
-        det=_det(engines, table),
+        det=_det_chart(engines, table),
         table=table,
         tables=tables,
         equal=tables.accuracy_table(table),
         costs=Table(tables.COST_FIELDS, table.rows).cells,
         sounds=sounds,
         no_sounds=SoundStorage.NONE,
-        missing_sounds=shelf.unreadable,
+        missing_sounds=page_sounds.unreadable,
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         text=text,
         threshold_text=threshold_text,
@@ -77,7 +77,7 @@ def write_evaluations(
     return verdict
 
 
-def _det(engines: Sequence[EvaluatedEngine], table: EnginesTable) -> Chart | None:
+def _det_chart(engines: Sequence[EvaluatedEngine], table: EnginesTable) -> Chart | None:
     chosen = [row.equal for row in table.rows]
     if len(engines) == 1:
         chosen = [engine.chosen.shown if engine.chosen else None for engine in engines]
@@ -90,10 +90,10 @@ def _det(engines: Sequence[EvaluatedEngine], table: EnginesTable) -> Chart | Non
     return make_det_chart("det", title, words, curves)
 
 
-def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int) -> dict[str, Any]:
+def _engine_values(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int) -> dict[str, Any]:
     """Everything that the page shows about one evaluation; texts are escaped by the template."""
     run, summary = run_of(engine.journal), _summary(engine)
-    limits = limits_of(_declared(summary), engine.counted)
+    limits = limits_of(_declared_limits(summary), engine.counted)
     verdict, why = worst(limit.verdict for limit in limits), limits_met_text(limits)
     if run.partial:
         verdict = worst((verdict, LimitVerdict.UNDECIDED))
@@ -116,13 +116,13 @@ def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int
         "verdict_why": why,
         "limits": limits,
         "target": list(chosen_lines(engine.target, engine.chosen)) if engine.target else [],
-        "points": _points(engine),
+        "points": _shown_points(engine),
         "groups": [from_plain(FileBreakdown, group) for group in summary.get("groups", ())],
         "cases": list(EvaluationCases(engine, number, sounds, most).listed()),
     }
 
 
-def _points(engine: EvaluatedEngine) -> list[PointFigures]:
+def _shown_points(engine: EvaluatedEngine) -> list[PointFigures]:
     """The counts at the chosen point, and at each operating point."""
     points = [engine.sweep.figures_at(point.threshold) for point in engine.points] if engine.sweep else []
     return [engine.chosen.shown, *points] if engine.chosen and engine.chosen.shown.point is None else points
@@ -138,13 +138,13 @@ def _summary(engine: EvaluatedEngine) -> dict[str, Any]:
     return summary if isinstance(summary, dict) else {}
 
 
-def _declared(summary: dict[str, Any]) -> DeclaredLimits:
+def _declared_limits(summary: dict[str, Any]) -> DeclaredLimits:
     return from_plain(DeclaredLimits, summary.get("limits", {}))
 
 
 def write_junit(engines: Sequence[EvaluatedEngine], target: Path) -> None:
-    """Writes JUnit: a suite of limits, and one of errors, for each evaluation. LogError."""
-    suites = [suite for engine in engines for suite in _suites(engine)]
+    """Writes JUnit: a suite of limits, and one of errors, for each evaluation. Raises LogError."""
+    suites = [suite for engine in engines for suite in _engine_suites(engine)]
     first = engines[0].journal
     report = JUnitReport(
         "evaluation", tuple(suites), first.header.started_s, sum(engine.journal.duration_s for engine in engines)
@@ -152,10 +152,10 @@ def write_junit(engines: Sequence[EvaluatedEngine], target: Path) -> None:
     write_atomically(target, to_xml(report))
 
 
-def _suites(engine: EvaluatedEngine) -> Iterator[Suite]:
+def _engine_suites(engine: EvaluatedEngine) -> Iterator[Suite]:
     """The suites of one evaluation. Without a limit on the number of errors, every error is a failure. With one, only
     the limit decides."""
-    limits, name = _declared(_summary(engine)), engine.name
+    limits, name = _declared_limits(_summary(engine)), engine.name
     declared = limits_of(limits, engine.counted)
     if declared:
         yield Suite(f"{name}.limits", tuple(limit_case(limit, limit.words, f"{name}.limits") for limit in declared))

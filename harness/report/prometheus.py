@@ -46,9 +46,9 @@ Labels = Mapping[str, str]
 def prometheus(session: WholeSession, scenario: Scenario) -> str:
     """The whole text. Results without trials are left out; labels are escaped."""
     lines_by_metric: dict[str, list[str]] = {name: [] for name in METRICS}
-    for name, labels, value in _samples(session, scenario):
+    for name, labels, value in _all_samples(session, scenario):
         all_labels = {"session": session.started.session_id, **labels}
-        label_text = ",".join(f'{key}="{_escaped(label)}"' for key, label in all_labels.items())
+        label_text = ",".join(f'{key}="{_escape_label(label)}"' for key, label in all_labels.items())
         lines_by_metric[name].append(f"voice_harness_{name}{{{label_text}}} {float(value)!r}")
     return "".join(
         f"# HELP voice_harness_{name} {METRICS[name]}\n# TYPE voice_harness_{name} gauge\n" + "\n".join(lines) + "\n"
@@ -57,11 +57,11 @@ def prometheus(session: WholeSession, scenario: Scenario) -> str:
     )
 
 
-def _escaped(label: str) -> str:
+def _escape_label(label: str) -> str:
     return plain_text(label, 200).replace("\\", r"\\").replace('"', r"\"")
 
 
-def _samples(session: WholeSession, scenario: Scenario) -> Iterator[tuple[str, Labels, float]]:
+def _all_samples(session: WholeSession, scenario: Scenario) -> Iterator[tuple[str, Labels, float]]:
     started, totals = session.started, session.progress.totals
     wake = session.wake.snapshot()
     yield "info", {"scenario": started.scenario_id, "bench": started.bench_id, "schema": str(SCHEMA)}, 1
@@ -87,11 +87,11 @@ def _samples(session: WholeSession, scenario: Scenario) -> Iterator[tuple[str, L
         "understood": totals.understood.right,
     }
     for name, share in shares.items():
-        yield from _result(name, "", share.value, share.interval, share.total)
+        yield from _result_samples(name, "", share.value, share.interval, share.total)
     for name, words in zip(("first_wer", "final_wer"), words_of_session(totals, wake), strict=True):
-        yield from _result(name, "", words.counts.wer, words.interval, words.counts.words)
-    yield from _durations("latency", "", totals.latency)
-    yield from _durations("first_sound", "", totals.first_sounds.times)
+        yield from _result_samples(name, "", words.counts.wer, words.interval, words.counts.words)
+    yield from _duration_samples("latency", "", totals.latency)
+    yield from _duration_samples("first_sound", "", totals.first_sounds.times)
     for name, gaps in requests_of_session(totals.requests, wake):
         for gap in gaps:
             labels = {"device": name, "gap_ms": str(gap.gap_ms)}
@@ -99,16 +99,20 @@ def _samples(session: WholeSession, scenario: Scenario) -> Iterator[tuple[str, L
             yield "requests_known", labels, gap.whole.total
     for device in wake.devices:
         rejects, accepts = device.false_rejects, device.after_review
-        yield from _result("false_rejects", device.device, rejects.share.value, rejects.interval, rejects.share.total)
-        yield from _result("false_accepts_per_hour", device.device, accepts.per_hour, accepts.interval, accepts.hours)
-        yield from _result(
+        yield from _result_samples(
+            "false_rejects", device.device, rejects.share.value, rejects.interval, rejects.share.total
+        )
+        yield from _result_samples(
+            "false_accepts_per_hour", device.device, accepts.per_hour, accepts.interval, accepts.hours
+        )
+        yield from _result_samples(
             "commands", device.device, device.commands.value, device.commands.interval, device.commands.total
         )
-        yield from _durations("wake_delay", device.device, device.delays)
-        yield from _durations("first_sound", device.device, device.first_sounds.times)
+        yield from _duration_samples("wake_delay", device.device, device.delays)
+        yield from _duration_samples("first_sound", device.device, device.first_sounds.times)
 
 
-def _result(
+def _result_samples(
     name: str, device: str, value: float | None, interval: Interval | None, total: float
 ) -> Iterator[tuple[str, Labels, float]]:
     if value is None:
@@ -121,7 +125,7 @@ def _result(
         yield "result_high", labels, interval[1]
 
 
-def _durations(name: str, device: str, figures: LatencyFigures) -> Iterator[tuple[str, Labels, float]]:
+def _duration_samples(name: str, device: str, figures: LatencyFigures) -> Iterator[tuple[str, Labels, float]]:
     labels = {"device": device, "of": name}
     if figures.total:
         yield "duration_of", labels, figures.total

@@ -63,10 +63,11 @@ PHRASE_KINDS = (TrialKind.WAKE, TrialKind.COMMAND)
 
 @frozen
 class SimulatedDevice:
-    """The error rates of a simulated device. accepts_per_hour: false accepts per hour.
+    """The error rates of a simulated device.
 
-    missed_share: share of wake phrases that it misses. misheard_share: share of queries and commands that it
-    misunderstands, of those that woke it.
+    - missed_share: share of wake phrases that it misses.
+    - misheard_share: share of queries and commands that it misunderstands, of those that woke it.
+    - accepts_per_hour: false accepts per hour.
     """
 
     missed_share: float
@@ -139,8 +140,8 @@ class _QueryCounts:
 class _DeviceCounts:
     """Counts of one simulated run for the wake events of a device, and the decisions of its sequential tests.
 
-    missed, phrases: for each speaker, the numbers of missed and of all wake phrases. decisions: (name, passed) of each
-    test that has decided.
+    - missed, phrases: for each speaker, the numbers of missed and of all wake phrases.
+    - decisions: (name, passed) of each test that has decided.
     """
 
     speakers: frozenset[str]
@@ -204,12 +205,12 @@ class SimulatedRun:
 class RehearsedLimit:
     """How often a limit would get each verdict.
 
-    wanted: the limit as text. verdicts: share of runs with each verdict. bad_holds: share of runs in which the limit
-    holds for the bad device of `failing_device`.
-
-    needed: how many times as large the plan must be to decide the limit; 1 if it is large enough. None if no factor
-    that was tried is enough. Perhaps no size is: a device may be no better than the limit, or a sequential test may end
-    the run too early.
+    - wanted: the limit as text.
+    - verdicts: share of runs with each verdict.
+    - bad_holds: share of runs in which the limit holds for the bad device of `failing_device`.
+    - needed: how many times as large the plan must be to decide the limit; 1 if it is large enough. None if no factor
+      that was tried is enough. Perhaps no size is: a device may be no better than the limit, or a sequential test may
+      end the run too early.
     """
 
     name: str
@@ -220,6 +221,7 @@ class RehearsedLimit:
 
     @property
     def holds(self) -> float:
+        """Share of runs in which the limit holds."""
         return _passing_share(self.verdicts)
 
 
@@ -327,18 +329,18 @@ class Rehearsal:
         return bool(due)
 
 
-def _draw_attempts(probability: float, most: int, draw: float) -> tuple[int, bool]:
-    """The number of attempts at a query (at most `most`), and whether the last one succeeded.
+def _draw_attempts(probability: float, max_attempts: int, draw: float) -> tuple[int, bool]:
+    """The number of attempts at a query, and whether the last one succeeded.
 
     probability: probability that an attempt succeeds. draw: a number from 0 to 1, which decides the result.
     """
-    fails = 1 - probability
-    if fails <= 0:
+    failure = 1 - probability
+    if failure <= 0:
         return 1, True
     attempts = 1
-    while attempts < most and draw < fails**attempts:
+    while attempts < max_attempts and draw < failure**attempts:  # all attempts so far failed
         attempts += 1
-    return attempts, draw >= fails**attempts
+    return attempts, draw >= failure**attempts
 
 
 def _mean_played(runs: Sequence[SimulatedRun]) -> float:

@@ -58,10 +58,12 @@ _SCANS = {
 
 @frozen
 class TrendValue:
-    """The value of a measure. value: a share, a rate, or seconds. count, of: `count` out of `of` trials, words or
-    hours; for durations, `of` is their number. interval: 95 % interval.
+    """The value of a measure.
 
-    An end of the interval is None with too few durations. A level (several sessions together) has no interval.
+    - value: a share, a rate, or seconds.
+    - count, of: `count` out of `of` trials, words or hours; for durations, `of` is their number.
+    - interval: 95 % interval. An end is None with too few durations. A level (several sessions together) has none.
+    - clock_error_s: error of the clocks, for durations.
     """
 
     value: float
@@ -73,8 +75,14 @@ class TrendValue:
 
 @frozen
 class TrendSession:
-    """A session in a trend. folder: path below the folder that was searched; session: its id; both are sanitised.
-    started_s: Unix time. facts: see `comparison_page.facts_of`. values: by device and measure."""
+    """A session in a trend.
+
+    - folder: path below the folder that was searched, sanitised.
+    - session: its id, sanitised.
+    - started_s: Unix time.
+    - facts: see `comparison_page.facts_of`.
+    - values: by device and measure.
+    """
 
     folder: str
     session: str
@@ -86,10 +94,13 @@ class TrendSession:
 
 @frozen
 class LevelChange:
-    """A change of level. at: index of the first session after it, from 0. before, after: the levels.
+    """A change of level.
 
-    difference: after minus before. Its interval does not include the uncertainty about the place of the change. facts:
-    facts that differ between the sessions on both sides of the change.
+    - at: index of the first session after it, from 0.
+    - before, after: the levels.
+    - difference: after minus before, with its interval, which does not include the uncertainty about the place of the
+      change.
+    - facts: facts that differ between the sessions on both sides of the change.
     """
 
     at: int
@@ -104,8 +115,10 @@ class LevelChange:
 
 @frozen
 class Trend:
-    """A measure of a device in the sessions of one scenario that have it. p_holm: corrected p of the hypothesis that
-    there is no change; None with too few sessions."""
+    """A measure of a device in the sessions of one scenario that have it.
+
+    p_holm: corrected p of the hypothesis that there is no change; None with too few sessions.
+    """
 
     scenario: str
     device: str
@@ -122,7 +135,7 @@ class Trend:
     def levels(self) -> tuple[tuple[int, int, TrendValue], ...]:
         """Start, end and level of each stretch between changes. Start and end are indices of sessions."""
         edges = [0, *(change.at for change in self.changes), len(self.sessions)]
-        return tuple((low, high, _level(self.followed, self.values[low:high])) for low, high in pairwise(edges))
+        return tuple((low, high, _level_value(self.followed, self.values[low:high])) for low, high in pairwise(edges))
 
     def worsened_within(self, sessions: int) -> bool:
         """Whether the last change is for the worse, and lies at one of the last `sessions` sessions."""
@@ -132,8 +145,12 @@ class Trend:
 
 @frozen
 class TrendFolder:
-    """The trends of all sessions below a folder. sessions: sorted by start. trends: sorted by scenario, device and
-    measure. left_out: (folder, reason) for each that is left out, sanitised."""
+    """The trends of all sessions below a folder.
+
+    - sessions: sorted by start.
+    - trends: sorted by scenario, device and measure.
+    - left_out: (folder, reason) for each that is left out, sanitised.
+    """
 
     sessions: tuple[TrendSession, ...]
     trends: tuple[Trend, ...]
@@ -143,10 +160,13 @@ class TrendFolder:
 def follow(
     folder: Path, names: Collection[str] = (), device: str | None = None, since_s: float | None = None
 ) -> TrendFolder:
-    """The trends of all sessions below a folder that began at `since_s` (Unix time; None for all) or later. names:
-    names of measures; empty for all. device: the only device; None for all.
+    """The trends of all sessions below a folder.
 
-    InputError without a session, or for a name that is unknown.
+    - names: names of measures; empty for all.
+    - device: the only device; None for all.
+    - since_s: Unix time; earlier sessions are ignored. None for all.
+
+    Raises InputError without a session, or for a name that is unknown.
     """
     measures = {followed.name: followed for followed in FOLLOWED}
     for name in names:
@@ -155,9 +175,9 @@ def follow(
                 f"there is no measure {plain_text(name, 80)!r}",
                 remedy=f"{did_you_mean(name, measures)}Known: {'; '.join(measures)}",
             )
-    chosen = [followed for followed in FOLLOWED if not names or followed.name in names]
+    measures_to_follow = [followed for followed in FOLLOWED if not names or followed.name in names]
     left_out: list[tuple[str, str]] = []
-    read: list[TrendSession] = []
+    complete: list[TrendSession] = []
     devices: dict[str, None] = {}
     for path in _session_folders(folder, left_out):
         name = plain_text(os.path.relpath(path, folder), 200)
@@ -166,7 +186,7 @@ def follow(
             if since_s is not None and session.first_s < since_s:
                 continue
             devices |= dict.fromkeys(device_names(session))
-            followed_session = _followed(path, name, session, chosen, device)
+            followed_session = _read_trend_session(path, name, session, measures_to_follow, device)
         except (HarnessError, OSError) as error:
             left_out.append((name, plain_text(error.what if isinstance(error, HarnessError) else str(error))))
             continue
@@ -175,43 +195,44 @@ def follow(
         elif not followed_session.values:
             left_out.append((name, "it has no result for " + (plain_text(device, 80) if device else "these measures")))
         else:
-            read.append(followed_session)
-    if not read and not left_out:
+            complete.append(followed_session)
+    if not complete and not left_out:
         time_limit = "" if since_s is None else " that began at --since or later"
         raise InputError(f"there is no session below {folder}{time_limit}", remedy="Give the folder with the sessions")
     if device is not None and device not in devices:
         raise InputError(f"no session has the device {plain_text(device, 80)!r}", remedy=nearest(device, devices))
     unique_sessions: dict[tuple[str, float], TrendSession] = {}
-    for candidate in sorted(read, key=lambda candidate: (candidate.started_s, candidate.folder)):
+    for candidate in sorted(complete, key=lambda candidate: (candidate.started_s, candidate.folder)):
         first = unique_sessions.setdefault((candidate.session, candidate.started_s), candidate)
         if first is not candidate:
             left_out.append((candidate.folder, f"it is a copy of {first.folder}"))
-    return TrendFolder(
-        tuple(unique_sessions.values()), tuple(_trends(list(unique_sessions.values()), chosen)), tuple(left_out)
-    )
+    sessions = list(unique_sessions.values())
+    return TrendFolder(tuple(sessions), tuple(_make_trends(sessions, measures_to_follow)), tuple(left_out))
 
 
 def _session_folders(folder: Path, left_out: list[tuple[str, str]]) -> Iterator[Path]:
-    def unreadable(error: OSError) -> None:
+    """The folders of sessions, sorted. Adds folders that cannot be read to `left_out`."""
+
+    def add_unreadable(error: OSError) -> None:
         left_out.append((plain_text(str(error.filename), 200), f"it cannot be read: {error.strerror}"))
 
-    for root, inside, files in os.walk(folder, onerror=unreadable):
+    for root, subfolders, files in os.walk(folder, onerror=add_unreadable):
         session = SessionFolder(Path(root))
         if {session.database.name, session.resolved.name, session.summary.name} & set(files):
-            inside.clear()
+            subfolders.clear()
             yield session.path
-        inside.sort()
+        subfolders.sort()
 
 
-def _followed(
-    path: Path, name: str, session: WholeSession, chosen: Sequence[TrendMeasure], device: str | None
+def _read_trend_session(
+    path: Path, name: str, session: WholeSession, measures_to_follow: Sequence[TrendMeasure], device: str | None
 ) -> TrendSession:
     rated = rated_trials(read_sessions([path]))
     values: dict[tuple[str, TrendMeasure], TrendValue] = {}
     for device_name in device_names(session) if device is None else [device]:
         units, wake = device_results(session, device_name, rated), session.wake.snapshot().device(device_name)
-        for followed in chosen:
-            value = _value(followed, units.get(followed.measure, ()))
+        for followed in measures_to_follow:
+            value = _trend_value(followed, units.get(followed.measure, ()))
             if value is not None and followed.measure is Measure.FALSE_REJECTS and wake is not None:
                 # As in the report: over talkers if there are several.
                 value = replace(value, interval=wake.false_rejects.interval)
@@ -221,34 +242,40 @@ def _followed(
     return TrendSession(name, session_id, session.first_s, started.scenario_id, facts_of(session, path), values)
 
 
-def _value(followed: TrendMeasure, tried: Sequence[ComparedUnit]) -> TrendValue | None:
-    count, total = sum(unit.count for unit in tried), sum(unit.of for unit in tried)
+def _trend_value(followed: TrendMeasure, units: Sequence[ComparedUnit]) -> TrendValue | None:
+    """The value of a measure in a session, from its trials; None if it has none."""
+    count, total = sum(unit.count for unit in units), sum(unit.of for unit in units)
     if not total:
         return None
     match followed.measure.counted:
         case MeasureKind.TIME:
-            figures = latency_figures([unit.time for unit in tried if unit.time is not None])
+            figures = latency_figures([unit.time for unit in units if unit.time is not None])
             quantile = figures.p50 if followed.quantile == 0.5 else figures.p95
             if quantile is None:  # no duration is exact enough
                 return None
             return TrendValue(
-                quantile.value_s, 0, figures.total, (quantile.low_s, quantile.high_s), quantile.clock_error_s
+                value=quantile.value_s,
+                count=0,
+                of=figures.total,
+                interval=(quantile.low_s, quantile.high_s),
+                clock_error_s=quantile.clock_error_s,
             )
         case MeasureKind.SHARE:
             return TrendValue(count / total, count, total, Share(int(count), int(total)).interval)
         case MeasureKind.RATE:
             return TrendValue(count / total, count, total, garwood(int(count), total))
         case MeasureKind.WORDS:
-            parts = [unit.count for unit in tried], [unit.of for unit in tried], [unit.cluster for unit in tried]
-            return TrendValue(count / total, count, total, wer_interval(*parts))
+            errors, words = [unit.count for unit in units], [unit.of for unit in units]
+            interval = wer_interval(errors, words, [unit.cluster for unit in units])
+            return TrendValue(count / total, count, total, interval)
 
 
-def _trends(sessions: Sequence[TrendSession], chosen: Sequence[TrendMeasure]) -> Iterator[Trend]:
+def _make_trends(sessions: Sequence[TrendSession], measures_to_follow: Sequence[TrendMeasure]) -> Iterator[Trend]:
     sessions_by_key: dict[tuple[str, str, TrendMeasure], list[TrendSession]] = {}
     for scenario, device in dict.fromkeys(
         (session.scenario, device) for session in sessions for device, _ in session.values
     ):
-        for followed in chosen:
+        for followed in measures_to_follow:
             series_sessions = [
                 session for session in sessions if session.scenario == scenario and (device, followed) in session.values
             ]
@@ -263,24 +290,25 @@ def _trends(sessions: Sequence[TrendSession], chosen: Sequence[TrendMeasure]) ->
     for trend, scan in zip(trends, scan_series(series), strict=True):
         edges = [0, *(point.at for point in scan.changes), len(trend.sessions)]
         changes = (
-            _change(trend, start, point, end) for start, point, end in zip(edges, scan.changes, edges[2:], strict=False)
+            _level_change(trend, start, point, end)
+            for start, point, end in zip(edges, scan.changes, edges[2:], strict=False)
         )
         yield replace(trend, p_holm=scan.p_holm, changes=tuple(change for change in changes if change is not None))
 
 
-def _change(trend: Trend, start: int, point: ChangePoint, end: int) -> LevelChange | None:
+def _level_change(trend: Trend, start: int, point: ChangePoint, end: int) -> LevelChange | None:
     """The change at a change point, between the sessions `start` and `end`. None if a time changed by less than the
     errors of the clocks."""
     followed, index = trend.followed, point.at
     sides = trend.values[start:index], trend.values[index:end]
-    before, after = (_level(followed, side) for side in sides)
+    before, after = (_level_value(followed, side) for side in sides)
     difference = after.value - before.value
     if abs(difference) <= sum(max(value.clock_error_s for value in side) for side in sides):
         return None
     better = (difference > 0) == followed.measure.more_is_better
     change = DifferenceVerdict.BETTER if better else DifferenceVerdict.WORSE
     facts = differing([trend.sessions[index - 1].facts, trend.sessions[index].facts])
-    interval = _interval(followed.measure.counted, *sides)
+    interval = _difference_interval(followed.measure.counted, *sides)
     return LevelChange(
         at=index,
         before=before,
@@ -293,19 +321,22 @@ def _change(trend: Trend, start: int, point: ChangePoint, end: int) -> LevelChan
     )
 
 
-def _level(followed: TrendMeasure, values: Sequence[TrendValue]) -> TrendValue:
+def _level_value(followed: TrendMeasure, values: Sequence[TrendValue]) -> TrendValue:
     """The value of several sessions: all counts together, or the median of their quantiles."""
     count, total = sum(value.count for value in values), sum(value.of for value in values)
-    timed = followed.measure.counted is MeasureKind.TIME
-    return TrendValue(median(value.value for value in values) if timed else count / total, count, total)
+    if followed.measure.counted is MeasureKind.TIME:
+        return TrendValue(median(value.value for value in values), count, total)
+    return TrendValue(count / total, count, total)
 
 
-def _interval(counted: MeasureKind, before: Sequence[TrendValue], after: Sequence[TrendValue]) -> Interval | None:
+def _difference_interval(
+    counted: MeasureKind, before: Sequence[TrendValue], after: Sequence[TrendValue]
+) -> Interval | None:
     """The interval of after minus before. Sessions are the units, except for rates per hour (Poisson)."""
-    estimate = difference_of(counted, _columns_of(after), _columns_of(before), paired=False)
+    estimate = difference_of(counted, _compared_columns(after), _compared_columns(before), paired=False)
     return None if estimate is None else estimate.interval
 
 
-def _columns_of(values: Sequence[TrendValue]) -> ComparedColumns:
+def _compared_columns(values: Sequence[TrendValue]) -> ComparedColumns:
     times = [MeasuredDuration(value.value, value.clock_error_s) for value in values]
     return ComparedColumns([value.count for value in values], [value.of for value in values], times=times)

@@ -77,7 +77,7 @@ def value_in(trend: Trend, session: TrendSession) -> TrendValue | None:
     return session.values.get((trend.device, trend.followed))
 
 
-def grouped(report: TrendFolder) -> Iterator[Group]:
+def groups_of(report: TrendFolder) -> Iterator[Group]:
     """Scenario and device as a sanitised name, their sessions, and the trend of each measure."""
     for (scenario, device), trend_group in groupby(report.trends, key=lambda trend: (trend.scenario, trend.device)):
         trends = list(trend_group)
@@ -111,11 +111,11 @@ def facts_text(change: LevelChange) -> str:
 
 def lines(report: TrendFolder, width: int) -> Iterator[str]:
     """The report for a terminal."""
-    for name, sessions, trends in grouped(report):
+    for name, sessions, trends in groups_of(report):
         yield f"{name}: {counted(len(sessions), 'session')}"
-        table = list(_table(sessions, trends, width, True))
+        table = list(_table_lines(sessions, trends, width, True))
         narrow = table[-1].startswith(NO_ROOM)
-        yield from _table(sessions, trends, width, False) if narrow else table
+        yield from _table_lines(sessions, trends, width, False) if narrow else table
         if narrow:
             yield "Intervals need a wider terminal, or --html."
         yield ""
@@ -124,7 +124,7 @@ def lines(report: TrendFolder, width: int) -> Iterator[str]:
             changes = counted(len(trend.changes), "change") if trend.changes else "no change shown"
             few = f"; fewer than {MIN_SESSIONS} sessions" if trend.p_holm is None else ""
             yield from note(
-                trend.followed.name, f"{_bars(trend, max(8, width - 60))} {changes}{few}", width, name_width
+                trend.followed.name, f"{_bar_text(trend, max(8, width - 60))} {changes}{few}", width, name_width
             )
         yield ""
     yield headline(report)
@@ -141,7 +141,7 @@ def lines(report: TrendFolder, width: int) -> Iterator[str]:
     yield from METHOD
 
 
-def _table(sessions: Sequence[TrendSession], trends: Sequence[Trend], width: int, full: bool) -> Iterator[str]:
+def _table_lines(sessions: Sequence[TrendSession], trends: Sequence[Trend], width: int, full: bool) -> Iterator[str]:
     columns = [Column("#"), Column("session", left=True), Column("began (UTC)", gives_way=1)]
     columns += [Column(trend.followed.name, gives_way=priority) for priority, trend in enumerate(trends, 2)]
     rows = []
@@ -152,7 +152,7 @@ def _table(sessions: Sequence[TrendSession], trends: Sequence[Trend], width: int
     return text_table(columns, rows, width)
 
 
-def _bars(trend: Trend, most: int) -> str:
+def _bar_text(trend: Trend, most: int) -> str:
     """A bar for each of the last sessions, from 0 to the highest value, with a line before each change. most: most
     bars."""
     highest, starts = max(0.0, *(value.value for value in trend.values)) or 1.0, {change.at for change in trend.changes}
@@ -173,14 +173,14 @@ def as_json(report: TrendFolder) -> dict[str, Any]:
                  to_plain(change)
                  | {"folder": trend.sessions[change.at].folder, "interval": finite_ends(change.interval)}
                  for change in trend.changes
-             ], "sessions": list(_values(trend))}
+             ], "sessions": list(_value_rows(trend))}
             for trend in report.trends
         ],
         "left_out": [{"folder": folder, "why": why} for folder, why in report.left_out],
     }  # fmt: skip
 
 
-def _values(trend: Trend) -> Iterator[dict[str, Any]]:
+def _value_rows(trend: Trend) -> Iterator[dict[str, Any]]:
     changes = {change.at: change.change.value for change in trend.changes}
     for start, end, level in trend.levels:
         for index in range(start, end):
@@ -198,7 +198,7 @@ def as_csv(report: TrendFolder) -> str:
     for trend in report.trends:
         names = trend.scenario, trend.device, trend.followed.name, trend.followed.measure.counted.value
         rows += [dict(zip(("scenario", "device", "measure", "unit"), names, strict=True)) | row
-                 for row in _values(trend)]  # fmt: skip
+                 for row in _value_rows(trend)]  # fmt: skip
     rows += [{"folder": folder, "left_out": why} for folder, why in report.left_out]
     titles = list(dict.fromkeys(key for row in rows for key in row))
     return safe_csv([titles, *([_csv_cell(row.get(key)) for key in titles] for row in rows)])
@@ -211,8 +211,8 @@ def _csv_cell(value: object) -> str:
 def write_page(report: TrendFolder, target: Path) -> None:
     """Writes one page of HTML, completely or not at all."""
     groups = []
-    for number, (name, sessions, trends) in enumerate(grouped(report)):
-        drawn = (_chart(f"g{number}-{index}", trend, sessions) for index, trend in enumerate(trends))
+    for number, (name, sessions, trends) in enumerate(groups_of(report)):
+        drawn = (_trend_chart(f"g{number}-{index}", trend, sessions) for index, trend in enumerate(trends))
         groups.append((name, sessions, trends, [trend_chart for trend_chart in drawn if trend_chart is not None]))
     page = filled_page(
         "harness.report", "trend_page.html", title="Trends of sessions", found=report, groups=groups,
@@ -222,7 +222,7 @@ def write_page(report: TrendFolder, target: Path) -> None:
     write_atomically(target, page.encode("utf-8"))
 
 
-def _chart(id_: str, trend: Trend, sessions: Sequence[TrendSession]) -> Chart | None:
+def _trend_chart(id_: str, trend: Trend, sessions: Sequence[TrendSession]) -> Chart | None:
     """The chart of a trend. The x axis has the numbers of the rows in the table."""
     units = {MeasureKind.RATE: (1.0, "per hour"), MeasureKind.TIME: (1000.0, "ms")}
     scale, unit = units.get(trend.followed.measure.counted, (100.0, "%"))

@@ -25,7 +25,7 @@ from harness.session.figures.trials import (
 from harness.statistics.intervals import LatencyFigures, Share, clopper_pearson
 from harness.transcripts.recognition import GroupTranscripts
 from harness.transcripts.reports.scoring_json import counts_of
-from harness.understanding.reported_frames import parts_of
+from harness.understanding.reported_frames import FramePart, parts_of
 from harness.wake.first_sounds import FirstSounds
 from harness.wake.requests import GapRequests, shortest_pause
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
@@ -51,26 +51,28 @@ def as_json(session: WholeSession, devices: tuple[str, ...], *, reviewed: bool =
         "device_settings": [
             {"device": source, "name": name, "value": value} for source, name, value in session.settings
         ],
-        "devices": [_device(session, device_by_name[name], reviewed) for name in devices],
-        "heard": _heard(session.progress, session.wake),
-        "understood": _frames(session.progress),
-        "first_sound_s": _first_sounds(session.progress.totals.first_sounds),
-        "requests": [_requests(*requests) for requests in requests_of_session(session.progress.totals.requests, wake)],
+        "devices": [_device_json(session, device_by_name[name], reviewed) for name in devices],
+        "heard": _words_by_group_json(session.progress, session.wake),
+        "understood": _frames_json(session.progress),
+        "first_sound_s": _first_sounds_json(session.progress.totals.first_sounds),
+        "requests": [
+            _requests_json(*requests) for requests in requests_of_session(session.progress.totals.requests, wake)
+        ],
         "self_wakes": [
-            {"device": self_wake.device, "own": _share(self_wake.own), "others": _share(self_wake.others)}
+            {"device": self_wake.device, "own": _share_json(self_wake.own), "others": _share_json(self_wake.others)}
             for self_wake in session.progress.self_wakes
         ],
-        "comparisons": [_comparison(pair) for pair in comparisons(session.wake, every_pair=True)],
+        "comparisons": [_comparison_json(pair) for pair in comparisons(session.wake, every_pair=True)],
     }
 
 
-def _device(session: WholeSession, device: DeviceWake, reviewed: bool) -> Json:
+def _device_json(session: WholeSession, device: DeviceWake, reviewed: bool) -> Json:
     return {
         "device": device.device,
-        "false_rejects": _ratio(device.false_rejects),
-        "double_wakes": _counted(device.double_wakes),
-        "false_accepts_before_review": _rate(device.false_accepts),
-        "false_accepts_after_review": _rate(device.after_review),
+        "false_rejects": _ratio_json(device.false_rejects),
+        "double_wakes": _counted_json(device.double_wakes),
+        "false_accepts_before_review": _rate_json(device.false_accepts),
+        "false_accepts_after_review": _rate_json(device.after_review),
         "commands": {
             "understood": device.commands.count,
             "of": device.commands.total,
@@ -81,22 +83,22 @@ def _device(session: WholeSession, device: DeviceWake, reviewed: bool) -> Json:
         **picked(device, "exposure_s", "unproven_s", "suppressed"),
         "events_outside_exposure": device.ambient_events_outside,
         "events_in_trials_that_do_not_count": device.uncounted_events,
-        "first_sound_s": _first_sounds(device.first_sounds),
-        "delay_s": _times(device.delays, "p50", "p95", "p99"),
-        "recoveries": [_recovery(recovery) for recovery in device.recoveries],
+        "first_sound_s": _first_sounds_json(device.first_sounds),
+        "delay_s": _times_json(device.delays, "p50", "p95", "p99"),
+        "recoveries": [_recovery_json(recovery) for recovery in device.recoveries],
         "inferred_events": dict(device.inferred),
         "source_events": device.source_events,
         "source_disagreements": [asdict(disagreement) for disagreement in device.disagreements],
         "clock_error_s": device.clock_error_s,
         "decisions": dict(device.decisions),
-        "conditions": {name: _ratio(ratio) for name, ratio in device.conditions},
+        "conditions": {name: _ratio_json(ratio) for name, ratio in device.conditions},
         "log_totals": dict(wake_log(session, device.device, reviewed=reviewed).totals),
-        "trials": [_play(play) for play in session.wake.plays(device.device)],
-        "unmatched_events": [_event(event) for event in session.wake.unmatched(device.device)],
+        "trials": [_play_json(play) for play in session.wake.plays(device.device)],
+        "unmatched_events": [_event_json(event) for event in session.wake.unmatched(device.device)],
     }
 
 
-def _ratio(ratio: Ratio) -> Json:
+def _ratio_json(ratio: Ratio) -> Json:
     return {
         "count": ratio.share.count,
         "of": ratio.share.total,
@@ -110,44 +112,45 @@ def _ratio(ratio: Ratio) -> Json:
     }
 
 
-def _recovery(recovery: Recovery) -> Json:
-    before, after = recovery.bracket_of_half
+def _recovery_json(recovery: Recovery) -> Json:
+    failed, succeeded = recovery.bracket_of_half
     return {
         "after": recovery.say or None,
-        "not_within_s": None if before is None else before[0],
-        "within_s": None if after is None else after[0],
-        "heard": [{"pause_s": pause_s, **_counted(share)} for pause_s, share in recovery.results],
+        "not_within_s": None if failed is None else failed[0],
+        "within_s": None if succeeded is None else succeeded[0],
+        "heard": [{"pause_s": pause_s, **_counted_json(share)} for pause_s, share in recovery.results],
     }
 
 
-def _first_sounds(sounds: FirstSounds) -> Json:
-    return {**_times(sounds.heard, "p50", "p95", "p99"), "without_a_sound": sounds.soundless}
+def _first_sounds_json(sounds: FirstSounds) -> Json:
+    return {**_times_json(sounds.heard, "p50", "p95", "p99"), "without_a_sound": sounds.soundless}
 
 
-def _times(latency: LatencyFigures, *figures: str) -> Json:
+def _times_json(latency: LatencyFigures, *figures: str) -> Json:
     return {"of": latency.total, **picked(latency, "excluded", *figures)}
 
 
-def _requests(device: str, gaps: tuple[GapRequests, ...]) -> Json:
+def _requests_json(device: str, gaps: tuple[GapRequests, ...]) -> Json:
     pause = shortest_pause(gaps)
     return {
         "device": device,
         "shortest_pause_ms": to_plain(pause),
         "gaps": [
-            {**picked(gap, "gap_ms", "by_response", "unknown", "unwoken"), "whole": _counted(gap.whole)} for gap in gaps
+            {**picked(gap, "gap_ms", "by_response", "unknown", "unwoken"), "whole": _counted_json(gap.whole)}
+            for gap in gaps
         ],
     }
 
 
-def _counted(share: Share) -> Json:
+def _counted_json(share: Share) -> Json:
     return {**asdict(share), "interval_95": share.interval}
 
 
-def _rate(rate: Rate) -> Json:
+def _rate_json(rate: Rate) -> Json:
     return {**picked(rate, "count", "hours", "per_hour"), "garwood": rate.interval, "any_time": rate.any_time}
 
 
-def _play(play: Play) -> Json:
+def _play_json(play: Play) -> Json:
     reading = play.reading
     return {
         "trial": play.trial.id,
@@ -165,15 +168,15 @@ def _play(play: Play) -> Json:
         "exposure_s": reading.exposure_s,
         "unmatched_rows": [event.seq for event in reading.unmatched],
         "sources": [
-            _source(play.target.label(report.source), report.at, report.seq, report.inferred)
+            _source_json(play.target.label(report.source), report.at, report.seq, report.inferred)
             for report in (reading.hit.reports if reading.hit is not None else ())
         ],
     }
 
 
-def _event(event: UnmatchedWake) -> Json:
+def _event_json(event: UnmatchedWake) -> Json:
     clip = None if event.clip is None else event.clip.name
-    sources = [_source(report.source, report.at, report.seq, report.inferred) for report in event.sources]
+    sources = [_source_json(report.source, report.at, report.seq, report.inferred) for report in event.sources]
     return {
         "row": event.seq,
         "trial": event.trial_id,
@@ -185,44 +188,46 @@ def _event(event: UnmatchedWake) -> Json:
     }
 
 
-def _source(name: str, stamp: Stamp, seq: int, inferred: str) -> Json:
+def _source_json(name: str, stamp: Stamp, seq: int, inferred: str) -> Json:
     """The report of an event by one of a device's sources: its time in session seconds, and its row in the log."""
     return {"source": name, "at_s": stamp.at_s, "error_s": stamp.error_s, "row": seq, "inferred": inferred}
 
 
-def _comparison(pair: DevicePair) -> Json:
+def _comparison_json(pair: DevicePair) -> Json:
     fields: Json = to_plain(pair)
     del fields["accepts"], fields["lag"]
     return fields | {
-        "rates_p": pair.rates and pair.rates.p,
+        "rates_p": None if pair.rates is None else pair.rates.p,
         "mcnemar_p": pair.counts.p,
-        "later_s": _times(pair.lag, "error_s", "p50"),
+        "later_s": _times_json(pair.lag, "error_s", "p50"),
     }
 
 
-def _heard(progress: Progress, wake: WakeFigures) -> Json:
+def _words_by_group_json(progress: Progress, wake: WakeFigures) -> Json:
     """Results on words, of queries and commands together. A WER over no words is null, and so is a missing label."""
     trials = heard_in(progress.trials, wake)
     return {
         "normalisation": normalisation_of(progress),
-        "totals": _both(words_of(trials)),
-        "attempts_to_recognition": _attempts(progress.totals.attempts_needed),
+        "totals": _first_and_final_json(words_of(trials)),
+        "attempts_to_recognition": _attempts_json(progress.totals.attempts_needed),
         "by": {
-            grouping.value: [{"label": label or None, **_both(group)} for label, group in by_group(trials, grouping)]
+            grouping.value: [
+                {"label": label or None, **_first_and_final_json(group)} for label, group in by_group(trials, grouping)
+            ]
             for grouping in Grouping
         },
     }
 
 
-def _attempts(shares: tuple[tuple[int | None, Share], ...]) -> list[Json]:
-    return [{"attempts": n, "trials": share.count, "of": share.total} for n, share in shares]
+def _attempts_json(shares: tuple[tuple[int | None, Share], ...]) -> list[Json]:
+    return [{"attempts": attempts, "trials": share.count, "of": share.total} for attempts, share in shares]
 
 
-def _both(heard: FirstAndFinalWords) -> Json:
-    return {"first": _words(heard.first), "final": _words(heard.final)}
+def _first_and_final_json(heard: FirstAndFinalWords) -> Json:
+    return {"first": _words_json(heard.first), "final": _words_json(heard.final)}
 
 
-def _words(words: GroupTranscripts) -> Json:
+def _words_json(words: GroupTranscripts) -> Json:
     counts = words.counts
     return {
         **counts_of(counts),
@@ -233,52 +238,61 @@ def _words(words: GroupTranscripts) -> Json:
     }
 
 
-def _frames(progress: Progress) -> Json:
+def _frames_json(progress: Progress) -> Json:
     """Results on frames. A share of nothing has the value null, and so have unknown values of an attempt."""
     frames = progress.totals.understood
     return {
-        "frames": _share(frames.right),
-        "intents": _share(frames.intents),
-        "first_attempt": {"frames": _share(frames.first_right), "intents": _share(frames.first_intents)},
-        "attempts": _attempts(frames.attempts_needed),
+        "frames": _share_json(frames.right),
+        "intents": _share_json(frames.intents),
+        "first_attempt": {"frames": _share_json(frames.first_right), "intents": _share_json(frames.first_intents)},
+        "attempts": _attempts_json(frames.attempts_needed),
         "not_known": frames.unknown,
-        "trials": [_understood_trial(trial) for trial in progress.trials if trial.trial.expects is not None],
+        "trials": [_understood_trial_json(trial) for trial in progress.trials if trial.trial.expects is not None],
     }
 
 
-def _understood_trial(trial: TrialProgress) -> Json:
+def _understood_trial_json(trial: TrialProgress) -> Json:
     expected, take = trial.trial.expects, trial.counting
     return {
         "trial": trial.trial.id,
         "device": trial.trial.device,
-        "expected": None if expected is None else _frame(expected.intents, expected.slots),
+        "expected": None if expected is None else _frame_json(expected.intents, expected.slots),
         "outcome": None if take is None else to_plain(take.outcome),
-        "attempts": [_understood(trial.trial, attempt) for attempt in (tested_attempts(take) if take else ())],
+        "attempts": [_attempt_json(trial.trial, attempt) for attempt in (tested_attempts(take) if take else ())],
     }
 
 
-def _understood(trial: Trial, attempt: AttemptProgress) -> Json:
+def _attempt_json(trial: Trial, attempt: AttemptProgress) -> Json:
     verdict = attempt.verdict
     understanding = verdict.understood if verdict else None
     if verdict is None or understanding is None:
         return {"attempt": attempt.attempt, "understood": None, "intents_right": None, "right": None}
     return {
         "attempt": attempt.attempt,
-        "understood": None if understanding.intents is None else _frame(understanding.intents, understanding.slots),
+        "understood": None
+        if understanding.intents is None
+        else _frame_json(understanding.intents, understanding.slots),
         **picked(understanding, "intents_right", "right", "source"),
-        "parts": [
-            {"mark": part.mark.value, "slot" if part.slot else "intent": part.name}
-            | ({"value": part.value} if part.slot else {})
-            | ({} if part.wanted is None else {"wanted": part.wanted})
-            for part in parts_of(trial, verdict)
-        ],
+        "parts": [_part_json(part) for part in parts_of(trial, verdict)],
     }
 
 
-def _frame(intents: tuple[str, ...], slots: tuple[Slot, ...] | None) -> Json:
+def _part_json(part: FramePart) -> Json:
+    """An intent or a slot of a frame."""
+    fields: Json = {"mark": part.mark.value}
+    if part.slot:
+        fields |= {"slot": part.name, "value": part.value}
+    else:
+        fields |= {"intent": part.name}
+    if part.wanted is not None:
+        fields |= {"wanted": part.wanted}
+    return fields
+
+
+def _frame_json(intents: tuple[str, ...], slots: tuple[Slot, ...] | None) -> Json:
     slot_objects = None if slots is None else [{"concept": slot.concept, "value": slot.value} for slot in slots]
     return {"intents": list(intents), "slots": slot_objects}
 
 
-def _share(share: Share) -> Json:
+def _share_json(share: Share) -> Json:
     return {"right": share.count, "of": share.total, "value": share.value, "interval": share.interval}

@@ -152,7 +152,7 @@ def test_differing_facts_are_listed_first(tmp_path: Path) -> None:
     assert "the scenario of B differs" in comparison.warnings[0]
     assert "no device reported its firmware" in comparison.warnings[-1]
     markdown = comparison_page.markdown(comparison, facts)
-    assert len(markdown) <= comparison_page.MAX_CHARS
+    assert len(markdown) <= comparison_page.MAX_MARKDOWN_CHARS
     assert "\x1b" not in markdown
     assert markdown.count("`") % 2 == 0
     comparison_page.write_page(comparison, facts, tmp_path / "c.html")
@@ -193,7 +193,7 @@ def test_holm_correction_matches_published_values() -> None:
 def test_a_long_comment_is_cut_and_says_so(tmp_path: Path) -> None:
     comparison = compare_sessions([wake_session(tmp_path / "a", 0.05), wake_session(tmp_path / "b", 0.4, seed=2)])
     markdown = comparison_page.markdown(replace(comparison, rows=comparison.rows[:1] * 2000), ())
-    assert len(markdown) <= comparison_page.MAX_CHARS
+    assert len(markdown) <= comparison_page.MAX_MARKDOWN_CHARS
     rows = markdown.count("**worse**")
     assert f"{2000 - rows} more rows do not fit here." in markdown
 
