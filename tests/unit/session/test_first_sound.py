@@ -201,8 +201,8 @@ def test_the_first_sound_is_the_same_wherever_it_is_shown(tmp_path: Path) -> Non
     assert 'of="first_sound",quantile="0.95"} 0.2' in prometheus(whole, scenario(limits))
     junit_report = junit.report_of(rows.entries, scenario(limits))
     assert why(cases(junit_report, "limits")["max_first_sound_p95_ms"]) is None
-    assert "first sound: 200 ms ± 10 ms" in cases(junit_report, "kitchen.query")["time-1"].said
+    assert "first sound: 200 ms ± 10 ms" in cases(junit_report, "kitchen.query")["time-1"].output
     commands = commanded(beeps(11.9))
     assert any(line.startswith("  first sound        median 300 ms") for line in device_lines(commands.progress))
-    lines = cases(junit.report_of(commands.entries, scenario()), "kitchen.command")["command-1"].said
+    lines = cases(junit.report_of(commands.entries, scenario()), "kitchen.command")["command-1"].output
     assert "first sound: 300 ms ± 10 ms" in lines

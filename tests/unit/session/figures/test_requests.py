@@ -135,8 +135,8 @@ def test_the_pause_is_the_same_wherever_it_is_shown(tmp_path: Path) -> None:
 def test_a_device_that_loses_a_second_and_a_half_fails_and_one_without_requests_is_undecided() -> None:
     limit_cases = cases(report(dropping(1500), Limits(max_request_gap_ms=1000)), "limits")
     assert why(limit_cases["max_request_gap_ms[kitchen]"]) == ("failure", "limit")
-    assert "≤ 1000 ms: found 1001 ms, fails" in limit_cases["max_request_gap_ms[kitchen]"].said[0]
+    assert "≤ 1000 ms: found 1001 ms, fails" in limit_cases["max_request_gap_ms[kitchen]"].output[0]
     rows = Rows.of(asked(1))
     rows.add(SessionFinished(EndReason.COMPLETED))
     nothing = cases(report(rows, Limits(max_request_gap_ms=1000)), "limits")
-    assert nothing["max_request_gap_ms"].said == ("pause before the request ≤ 1000 ms: no data, undecided",)
+    assert nothing["max_request_gap_ms"].output == ("pause before the request ≤ 1000 ms: no data, undecided",)
