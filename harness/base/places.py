@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Collection
 from itertools import islice
 from pathlib import Path
 
@@ -101,6 +102,12 @@ def sound_environment(sound_server: str) -> dict[str, str]:
     if sound_server == "virtual_lab":
         return dict(lab_state().environment)
     raise LabError(f"no sound server is called {sound_server!r}", remedy="Use system or virtual_lab")
+
+
+def demand_distinct(folders: Collection[Path]) -> None:
+    """InputError if a session is named twice, also if by another path: it would count twice."""
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise InputError("a session is named twice", remedy="Name each only once")
 
 
 YAML = (".yaml", ".yml")

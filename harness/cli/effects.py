@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
+from harness.base.places import demand_distinct
 from harness.base.plain_json import picked
 from harness.base.user_text import checked_text, person_name
 from harness.cli.options import flag, json_option, option, sessions_argument, verb
@@ -121,6 +122,7 @@ def command(
     observer = person_name(by, "observer name") if by is not None else user_name()
     detail = checked_text(detail, "--comment")
     folders = [session_folder(session) for session in sessions]
+    demand_distinct(folders)
     if answer is not None:
         trial_id, outcome = answer
         print_lines([_record_answer(_find_item(folders, trial_id), EffectOutcome(outcome), detail, observer)])

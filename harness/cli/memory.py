@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from harness.base.foreign import plain_text
+from harness.base.places import demand_distinct
 from harness.base.plain_json import picked
 from harness.base.text_file import safe_csv
 from harness.cli.options import OutputFormat, option, printed_options, sessions_argument, verb
@@ -54,8 +55,7 @@ def command(
     from harness.session.figures.memory import blocks, find_memories
 
     folders = [session_folder(session) for session in sessions]
-    if len({folder.resolve() for folder in folders}) < len(folders):
-        raise InputError("a session is named twice, and its pairs would count twice", remedy="Name each only once")
+    demand_distinct(folders)
     session_pairs = [_read_pairs(folder) for folder in folders]
     memory_findings = find_memories((point for pairs in session_pairs for point in pairs.points), axis)
     stream = standard_output()

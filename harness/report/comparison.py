@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from harness.base.foreign import plain_text
+from harness.base.places import demand_distinct
 from harness.base.text_table import sorted_labels
 from harness.model.choices import CategoryGroup
 from harness.model.errors import InputError
@@ -148,8 +149,7 @@ def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) 
     """
     if not 2 <= len(folders) <= MAX_SESSIONS:
         raise InputError(f"{len(folders)} sessions cannot be compared", remedy=f"Name 2 to {MAX_SESSIONS}")
-    if len({folder.resolve() for folder in folders}) < len(folders):
-        raise InputError("a session is named twice", remedy="Name each only once")
+    demand_distinct(folders)
     sessions = [read_session(folder, later_rows(folder)) for folder in folders]
     for folder, session in zip(folders, sessions, strict=True):
         if not any(trial.takes for trial in session.progress.trials):

@@ -129,6 +129,13 @@ def test_wrong_usage_is_refused_with_a_remedy(tmp_path: Path, arguments: list[st
     assert part in result.exception.remedy
 
 
+def test_a_session_that_is_named_twice_is_refused(tmp_path: Path) -> None:
+    folder = written(tmp_path / "s", asked_session())
+    result = harness("effects", folder, f"{folder}/.", "--list")
+    assert isinstance(result.exception, InputError)
+    assert "a session is named twice" in result.exception.what
+
+
 def test_trial_found_in_two_sessions_needs_a_single_session(tmp_path: Path) -> None:
     folder, other = (written(tmp_path / name, asked_session()) for name in ("a", "b"))
     result = harness("effects", folder, other, "--answer", "t1", "right")
