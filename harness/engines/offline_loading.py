@@ -48,10 +48,13 @@ _NAMED = re.compile(r"([A-Za-z][\w-]*)(?::(.*))?", re.DOTALL)
 
 def engine_class(name: str) -> type[OfflineEngine]:
     """The class of that name, in either group. PluginError, with the installed ones, if there is none."""
-    is_understander = name in names(Group.AUDIO_UNDERSTANDERS)
-    group = Group.AUDIO_UNDERSTANDERS if is_understander else Group.OFFLINE_ENGINES
-    engine: type[OfflineEngine] = load(group, name)
+    engine: type[OfflineEngine] = load(_group(name), name)
     return engine
+
+
+def _group(name: str) -> Group:
+    """The entry-point group of an engine; that of the offline engines for an unknown name."""
+    return Group.AUDIO_UNDERSTANDERS if name in names(Group.AUDIO_UNDERSTANDERS) else Group.OFFLINE_ENGINES
 
 
 def task_of(text: str, assignments: Iterable[tuple[str, str]] = (), files: Iterable[tuple[str, str]] = ()) -> Task:
@@ -66,7 +69,7 @@ def task_of(text: str, assignments: Iterable[tuple[str, str]] = (), files: Itera
     engine = match[1].replace("-", "_") if match else ""
     installed = (*names(Group.OFFLINE_ENGINES), *names(Group.AUDIO_UNDERSTANDERS))
     is_engine = engine in installed or replacement(Group.OFFLINE_ENGINES, engine)
-    if match and (is_engine or (match[2] and not ending)):
+    if match and (is_engine or (match[2] and ending not in BY_ENDING)):
         model = _unquote(match[2] or "")
     elif ending in BY_ENDING:
         engine, model = BY_ENDING[ending], text
@@ -141,7 +144,7 @@ class CataloguedEngine:
     """An engine that has an entry point.
 
     - kind: None if the model decides it (a program, a device).
-    - version: version of its package; "" if not known.
+    - version: its package and that package's version; only the package if it is not installed, "" if there is none.
     - operating_points: () unless all of its models have the same.
     - missing: why it cannot be used here, and what to do; "" if it can.
     """
@@ -180,8 +183,8 @@ def catalogue() -> Iterable[CataloguedEngine]:
 
 
 def find_in_catalogue(name: str) -> CataloguedEngine:
-    """One engine, usable here or not. PluginError for an unknown name."""
-    if name not in names(Group.OFFLINE_ENGINES):
+    """One engine of either group, usable here or not. PluginError for an unknown name."""
+    if name not in names(_group(name)):
         engine_class(name)  # raises the error that lists the installed engines
     settings: tuple[Setting, ...] = ()
     kind: EngineKind | None = None
@@ -226,7 +229,7 @@ def _version(name: str) -> str:
     """The package of an engine and its version; only the package's name if it is not installed."""
     package = _PACKAGES.get(name)
     if package is None:
-        point = next(iter(entry_points(group=Group.OFFLINE_ENGINES.value, name=name)))
+        point = next(iter(entry_points(group=_group(name).value, name=name)))
         return f"{point.dist.name} {point.dist.version}" if point.dist is not None else ""
     try:
         return f"{package} {version(package)}"

@@ -301,6 +301,12 @@ def test_an_engine_that_was_removed_names_the_program_that_replaces_it(here: Pat
     assert not list(here.glob("*.log*"))
 
 
+def test_an_unknown_engine_is_named_also_if_its_model_looks_like_a_file(here: Path) -> None:
+    error = harness("evaluate", "-t", "vosk2:model-0.15", "-i", "i.txt").exception
+    assert isinstance(error, PluginError)
+    assert "Did you mean 'vosk'?" in error.remedy
+
+
 @pytest.mark.usefixtures("loud")
 def test_the_last_of_a_setting_wins_and_the_lead_in_can_be_set(here: Path) -> None:
     settings = ("-s", "operating-point=21", "-s", "operating-point=12", "-s", "min-in-vocab-duration=1600")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from harness import __version__
 from harness.base.plugins import Group, names
 from harness.cli.engines import command
 from harness.engines.offline_loading import find_in_catalogue
@@ -82,6 +83,10 @@ def test_details_of_an_engine_list_settings_and_operating_points() -> None:
     assert [float(cell) for cell in tenth.split()[1:]] == [0.9, 0.97, 0.95, 0.85]
 
 
+def test_an_audio_understander_is_described() -> None:
+    assert f"version  voice-harness {__version__}" in shown("ctc").splitlines()
+
+
 def test_a_model_is_loaded_with_settings_and_described() -> None:
     text = shown(f"{LOUD} --scores", "-s", "operating-point=10", "-s", "refractory-ms=500")
     for line in ("loaded       loud_engine 1.0", "threshold    0.1 (operating point 10)", "refractory   500 ms"):
@@ -94,6 +99,7 @@ def test_a_model_is_loaded_with_settings_and_described() -> None:
     ("arguments", "error", "message"),
     [
         (["microwakewort"], PluginError, "Did you mean 'microwakeword'"),
+        (["ctc:no_such"], InputError, "there is no model here"),
         (["microwakeword:no_such"], InputError, "okay_nabu"),
         (["pocketsphinx:frobnicatorx"], InputError, "does not contain: frobnicatorx"),
         (["livekit"], PluginError, r"'livekit' was removed.*process:python3 examples/livekit_engine\.py"),
