@@ -183,6 +183,4 @@ def _log_likelihood_of_voice(mean: float, errors: int, total: int) -> Floats:
 
 def _log_mean(logs: Floats) -> Floats:
     """The logarithm of the mean likelihood over correlations (the last axis). logs: logarithms of likelihoods."""
-    from scipy import special  # here, since it loads slowly
-
-    return np.asarray(special.logsumexp(logs + _LOG_WEIGHTS, axis=-1))
+    return np.asarray(np.logaddexp.reduce(logs + _LOG_WEIGHTS, axis=-1))
