@@ -91,8 +91,8 @@ def _sound_servers(bench: Bench) -> str:
     has_real = not all(is_simulated(part.driver) for part in parts)
     if not has_simulated:
         return SOUND_PATHS[bench.sound_server] if has_real else "no sound device"
-    in_process = f"inside this process ×{exact(clock_of(bench).speed)}, no real sound"
-    return f"{in_process}; and {SOUND_PATHS[bench.sound_server]}" if has_real else in_process
+    in_process = f"inside this process ×{exact(clock_of(bench).speed)}"
+    return f"{in_process}, and {SOUND_PATHS[bench.sound_server]}" if has_real else f"{in_process}, no real sound"
 
 
 def without_unneeded(bench: Bench, trials: Iterable[Trial]) -> Bench:
@@ -251,7 +251,7 @@ def plan_session(scenario: Scenario, bench: Bench, seed: int | None = None) -> S
     """The first row of a session that has no folder and no name yet; reaches no device.
 
     Both have passed `check_compatibility`. seed: seed of the order; None takes the scenario's. Raises InputError if
-    there is no trial.
+    there is no trial, VoiceError or PluginError if a voice is not installed.
     """
     trials = plan(scenario, bench, seed)
     if not trials:
@@ -340,9 +340,11 @@ def _copy_inputs(folder: Path, scenario: Scenario, bench: Bench) -> None:
         if device.earcons is not None:
             with disk_errors(f"{folder} cannot be made"):
                 (folder / "earcons").mkdir(exist_ok=True)
-            files = [(sound.path, sound.sha256) for sound in device.earcons.sounds]
-            for path, sha256 in ((device.earcons.path, device.earcons.sha256), *files):
-                _copy(path, sha256, folder / "earcons" / Path(path).name)
+            # Named as `learn-earcon` does, since files from different folders may have the same name.
+            _copy(device.earcons.path, device.earcons.sha256, folder / "earcons" / f"{device.id}.earcons.yaml")
+            for sound in device.earcons.sounds:
+                name = f"{device.id}.{sound.meaning}{Path(sound.path).suffix}"
+                _copy(sound.path, sound.sha256, folder / "earcons" / name)
 
 
 def _copy(source: str, sha256: str, target: Path) -> None:

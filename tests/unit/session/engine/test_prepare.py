@@ -215,6 +215,44 @@ def test_playback_through_a_device_is_no_injection(tmp_path: Path, dialogue: str
     assert entry.record.sound_path.endswith(route)
 
 
+CHIMING = """\
+bench: chiming
+loudspeakers: {near: {driver: in_process}}
+microphone: {driver: microphone, sound_device: default}
+devices:
+  kitchen: {profile: reference_assistant_black_box, earcons: kitchen/chimes.yaml}
+  bath: {profile: reference_assistant_black_box, earcons: bath/chimes.yaml}
+"""
+
+
+def chiming_bench(folder: Path) -> Path:
+    """A bench with a simulated loudspeaker and a real microphone, whose devices have files of the same names."""
+    for device, tone_hz in (("kitchen", 440), ("bath", 1000)):
+        sounds = folder / device / "sounds"
+        sounds.mkdir(parents=True)
+        (folder / device / "chimes.yaml").write_text(f"earcons: {device}\nwake: sounds/wake.wav\n")
+        samples = 0.3 * np.sin(2 * np.pi * tone_hz * np.arange(RATE_HZ // 4) / RATE_HZ)
+        soundfile.write(sounds / "wake.wav", samples, RATE_HZ)
+    (folder / "bench.yaml").write_text(CHIMING)
+    return folder / "bench.yaml"
+
+
+def test_chimes_of_each_device_are_in_the_folder(tmp_path: Path) -> None:
+    bench = chiming_bench(tmp_path)
+    (tmp_path / "calls.yaml").write_text(CALLS)
+    copies = prepare(tmp_path / "calls.yaml", bench, tmp_path / "sessions") / "inputs" / "earcons"
+    assert {path.name: sha256(path) for path in copies.iterdir()} == {
+        f"{device}.{ending}": sha256(tmp_path / device / original)
+        for device in ("kitchen", "bath")
+        for ending, original in (("earcons.yaml", "chimes.yaml"), ("wake.wav", "sounds/wake.wav"))
+    }
+
+
+def test_sound_of_a_partly_simulated_bench_is_described(tmp_path: Path) -> None:
+    bench = load_bench(chiming_bench(tmp_path))
+    assert sound_path(bench) == "inside this process ×1, and this host's sound devices"
+
+
 REHEARSED_BENCH = Path(__file__).parents[3] / "conformance" / "in_process" / "bench.yaml"
 RATE_HZ = 16_000
 TONE = (0.3 * np.sin(2 * np.pi * 440 * np.arange(RATE_HZ) / RATE_HZ)).astype(np.float32)
