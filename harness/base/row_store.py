@@ -443,14 +443,14 @@ WAIT_S = 30.0
 class SharedRows(Generic[T]):
     """A file of rows to which several processes add; thread-safe. LogError when it cannot be written; LogFull.
 
-    path: path of the file. demand: raises LogError when the folder is not the right one.
+    path: path of the file. check_folder: raises LogError when the folder is not the right one.
     first: returns the hash with which the chain begins.
     """
 
     def __init__(
-        self, path: Path, content: RowFormat[T], demand: Callable[[], object], first: Callable[[], bytes]
+        self, path: Path, content: RowFormat[T], check_folder: Callable[[], object], first: Callable[[], bytes]
     ) -> None:
-        self._path, self._content, self._check_folder, self._first = path, content, demand, first
+        self._path, self._content, self._check_folder, self._first = path, content, check_folder, first
         self._lock = threads.lock()
         self._opened: FilePlace | None = None
         self._open()

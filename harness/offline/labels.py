@@ -270,7 +270,7 @@ def _rttm_labels(text: str, problems: Problems) -> _ReadLabels:
             problem = f"{shown(fields[0])} is not an RTTM type" if len(fields) >= 8 else f"only {len(fields)} fields"
             problems.add(number, 1, problem, _RTTM_REMEDY)
             continue
-        _, recording, _, start, is_duration, words, _, talker, *_ = fields
+        _, recording, _, start, duration, words, _, talker, *_ = fields
         traits: tuple[tuple[str, str], ...] = ()
         if words == _NONE:
             # Tools that label anything but talkers write the label in the place of the talker.
@@ -281,7 +281,7 @@ def _rttm_labels(text: str, problems: Problems) -> _ReadLabels:
                 traits = (("talker", talker),)
         yield (
             recording,
-            _parse_label(problems, number, start, is_duration, phrase, _RTTM_REMEDY, is_duration=True, traits=traits),
+            _parse_label(problems, number, start, duration, phrase, _RTTM_REMEDY, is_duration=True, traits=traits),
         )
 
 

@@ -352,8 +352,6 @@ class Desk:
 
     # Inside
 
-    # Inside
-
     @property
     def _hides_text(self) -> bool:
         return self._round.transcript is TranscriptPolicy.NEVER and self._phase() is not SittingPhase.TRAINING

@@ -40,7 +40,7 @@ MAX_INTENTS_CHARS = 200
 """How many characters of a device's own text a cause quotes, since a cause is one line."""
 GAP_BEFORE_S = 0.3
 GAP_REPORT_S = 1.2
-"""A gap makes a response doubt_about if it is reported from GAP_BEFORE_S before its start to GAP_REPORT_S after."""
+"""A gap makes a response doubtful if it is reported from GAP_BEFORE_S before its start to GAP_REPORT_S after."""
 TAIL_S = 0.5
 """How long after its expected end a query that gaps have delayed may still be heard."""
 _BY_REPORTS = (Outcome.NO_WAKE, Outcome.MISHEARD, Outcome.NO_RESPONSE)

@@ -156,6 +156,6 @@ def _heard_dbfs(part: Waveform, left_s: float, microphone: Hears) -> float | Non
     power = float(np.mean(np.square(heard.astype(np.float64))))
     floor_dbfs = microphone.noise_floor_dbfs()
     floor_power = 0.0 if floor_dbfs is None else 10 ** (floor_dbfs / 10)
-    if power <= floor_power * 10 ** (ABOVE_FLOOR_DB / 10):
-        return None
-    return 10 * math.log10(power - floor_power)
+    if power > floor_power * 10 ** (ABOVE_FLOOR_DB / 10):  # not of an empty part, whose power is NaN
+        return 10 * math.log10(power - floor_power)
+    return None

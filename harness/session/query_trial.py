@@ -439,7 +439,7 @@ class TrialMachine(Take):
             self._finish(Verdict(Outcome.INTERRUPTED, None, f"link_lost: {lost} did not come back"))
 
     def _respond(self, attempt: Attempt, response: Response | None) -> None:
-        """Has the response stored once it is complete. A doubt_about one interrupts the attempt."""
+        """Has the response stored once it is complete. A doubtful one interrupts the attempt."""
         if response is None:  # the end of the query moved when the stimulus was found on the recording
             self._enter(Phase.LISTENING, "")
         elif response.complete and (why := attempt.doubt_about(response)):

@@ -433,7 +433,7 @@ class DeviceFigures:
                 running = play.state is PlayState.RUNNING and play.ended is None
                 slow = running and play.on_audio_line and event.audio_s is None
                 if slow or place_s <= to_s:
-                    if not play.precedes_sound(event):
+                    if not play.is_before_sound(event):
                         return play
                     reached_play = reached_play or play  # unless an earlier one ends where it begins
         return reached_play

@@ -347,7 +347,7 @@ class Play:
         self.moved_places.pop(seq, None)
         self.events = [event for event in self.events if event.seq != seq]
 
-    def precedes_sound(self, report: HeardWake) -> bool:
+    def is_before_sound(self, report: HeardWake) -> bool:
         """Whether a report belongs to an earlier sound: its sample number is not after the start of this one."""
         return report.audio_s is not None and self.audio_start_s is not None and report.audio_s <= self.audio_start_s
 

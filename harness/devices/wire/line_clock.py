@@ -47,7 +47,7 @@ DOUBT = 0.002
 MAX_SPREADS = 3.0
 """Largest distance of the envelope above the truth, in spreads."""
 MANY_BINS, EVEN_SHARE = 32, 0.4
-"""With at least MANY bins, a mean delay of EVEN times the spread shows that there were delays of every length."""
+"""With at least MANY_BINS, a mean delay of EVEN_SHARE of the spread shows that there were delays of every length."""
 CREDIBLE_S = 1.0
 """Longest credible delay, in seconds. Times that differ by more are not those of the device's clock."""
 VAGUE_S = 0.25

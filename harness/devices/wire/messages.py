@@ -275,7 +275,7 @@ def encode(message: Message) -> tuple[FrameKind, bytes]:
     kind = _KINDS[type(message)]
     layout = _LAYOUTS[kind]
     values = [(name, getattr(message, name)) for name in _FIELD_NAMES[type(message)]]
-    count = len(layout.numbers)  # Audio, whose form has a gap, was handled above
+    count = len(layout.numbers)  # Audio, whose layout has a gap, was handled above
     try:
         numbers = [_TO_NUMBER[name](value) if name in _TO_NUMBER else value for name, value in values[:count]]
         head = struct.pack("<" + layout.numbers, *numbers)

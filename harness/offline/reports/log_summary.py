@@ -174,10 +174,10 @@ def _file_differences(log: WakeLog, line_counts: Counter[str]) -> Iterator[str]:
             yield f"{name} is {stated}, but its lines add up to {by_lines}"
 
 
-def _has_list(log: WakeLog, kind: str, *line_counts: ListKind) -> bool:
+def _has_list(log: WakeLog, kind: str, *list_kinds: ListKind) -> bool:
     """Whether there was a list of these kinds, even if all of its files were rejected. kind: its name in the log's
     lines of hours, `inv` or `oov`."""
-    in_lists = any(name == "x-list" and detail.partition(" ")[0] in line_counts for name, detail in log.info)
+    in_lists = any(name == "x-list" and detail.partition(" ")[0] in list_kinds for name, detail in log.info)
     return in_lists or bool(int(log.about(f"{kind}-files") or 0)) or log.seconds(kind) > 0
 
 

@@ -58,7 +58,7 @@ BELOW_ACTIVE_DB = 35.0
 ABOVE_FLOOR_DB = 8.0
 AT_LEAST_BELOW_DB = 20.0
 GUARD_S, GUARD_OF_RECORDING_S = 0.02, 0.1
-"""Margins around speech, in seconds."""
+"""Margins around speech in seconds: of a voice, and of a recording."""
 
 
 def active_span(waveform: Waveform, *, recorded: bool = False) -> tuple[int, int] | None:
