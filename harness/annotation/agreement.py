@@ -311,16 +311,22 @@ def _f1_figure(right: Sequence[int], totals: Sequence[int], resamples: int) -> F
     return resampled_figure(value, scores, left_out, np.ones(len(totals), np.int64), len(totals))
 
 
-def span_rows(utterances: Sequence[Utterance], ledger: Ledger) -> Iterator[tuple[str, ...]]:
+def span_rows(
+    utterances: Sequence[Utterance], ledger: Ledger, included: Collection[str] = ()
+) -> Iterator[tuple[str, ...]]:
     """Rows (annotator, concept, begin, end), one per slot, as `Continuum.from_csv` of pygamma-agreement reads them.
 
-    Only utterances that two or more annotators marked count. Begin and end are numbers of words, counted through all
-    these utterances; the end is exclusive.
+    Only utterances that two or more of the annotators marked count. Begin and end are numbers of words, counted through
+    all these utterances; the end is exclusive.
+
+    included: names of the annotators to include, empty for all.
     """
     offset = 0
     for utterance in utterances:
         slots_by_name = {
-            name: ledger.slots(utterance.id, row) for name, row in ledger.independent_choices(utterance.id).items()
+            name: ledger.slots(utterance.id, row)
+            for name, row in ledger.independent_choices(utterance.id).items()
+            if not included or name in included
         }
         marked_slots = {name: slots for name, slots in slots_by_name.items() if slots is not None}
         if len(marked_slots) < 2:
@@ -430,13 +436,14 @@ MAX_LISTED = 15
 """Number of kinds of differences that are listed for a pair."""
 WIDTH = 120
 """Columns of a text for people."""
+NOTHING_SHARED = "no utterance was labelled by two of the annotators compared"
 
 
 def agreement_lines(pairs: Sequence[AnnotatorPair], together: AllAnnotators | None) -> Iterator[str]:
     """The text of the results for people: each pair, then all annotators together."""
     parts = [part for pair in pairs for part in _pair_parts(pair)]
     if not pairs:
-        parts.append(Notes([("", "no utterance was labelled by two annotators")]))
+        parts.append(Notes([("", NOTHING_SHARED)]))
     if together is not None and together.shared:
         names = ", ".join(map(_shown_name, together.annotators))
         shared = counted(together.shared, "utterance")

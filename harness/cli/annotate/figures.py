@@ -122,10 +122,13 @@ def agreement(
             raise InputError(
                 f"{unknown!r} has not labelled anything in this project", remedy=f"Annotators: {annotators or 'none'}"
             )
+        if len(set(only)) == 1:
+            problem = f"--annotator names only {only[0]!r}, and nobody to compare with"
+            raise InputError(problem, remedy="Repeat it with another name, or omit it")
         pairs = annotator_agreement.pairs_of_annotators(room.utterances, room.label_set, ledger, only)
         joint_agreement = None if differing else annotator_agreement.all_annotators(room.utterances, ledger, only)
         if spans:
-            standard_output().write(safe_csv(annotator_agreement.span_rows(room.utterances, ledger)))
+            standard_output().write(safe_csv(annotator_agreement.span_rows(room.utterances, ledger, only)))
         elif as_json:
             output = {"project": room.project.id, **annotator_agreement.agreement_object(pairs, joint_agreement)}
             print_lines([json.dumps(output)])
@@ -141,5 +144,5 @@ def agreement(
             f"{plain_text(pair.first, 64)} and {plain_text(pair.second, 64)}": pair.figures.masi for pair in pairs
         }
         if not alphas:
-            alphas = {"annotators": Figure(None, why_not="no utterance was labelled by two annotators")}
+            alphas = {"annotators": Figure(None, why_not=annotator_agreement.NOTHING_SHARED)}
         demand_limits(alpha_limit(f"alpha of {names}", min_alpha, alpha) for names, alpha in alphas.items())

@@ -376,6 +376,14 @@ def test_slots_are_marked_imported_compared_and_exported(run: Run, files: Path) 
     assert "they agree on every utterance" not in agreed
     assert "ben: stop (day: on monday)" in run("agreement", project, "--disagreements").output
     assert run("agreement", project, "--spans").output == "ann,day,2,3\nann,city,4,5\nben,day,1,3\n"
+    strangers = ("--annotator", "ann", "--annotator", "imported")
+    assert run("agreement", project, "--spans", *strangers).output == ""
+    assert (
+        run("agreement", project, *strangers).output == "no utterance was labelled by two of the annotators compared\n"
+    )
+    alone = run("agreement", project, "--annotator", "ann")
+    assert isinstance(alone.exception, InputError)
+    assert "--annotator names only 'ann', and nobody to compare with" in str(alone.exception)
     assert re.search(r"^disputed +1  annotators disagree", run("status", project).output, re.M)
     with sitting(project, "zoe", adjudicating=True) as desk:
         assert desk.view.item is not None
