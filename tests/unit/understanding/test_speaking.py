@@ -80,3 +80,12 @@ def test_a_corpus_without_texts_is_refused(tmp_path: Path) -> None:
     )
     assert isinstance(result.exception, InputError)
     assert "'a' has no text" in str(result.exception)
+
+
+def test_test_voices_need_a_split_called_test(tmp_path: Path) -> None:
+    (tmp_path / "data.jsonl").write_text('{"id": "a", "text": "stop", "groups": {"split": "test2"}}\n')
+    voices = ("--voices", "espeak:en-us", "--test-voices", "espeak:en-gb")
+    result = harness("understand", "speak", tmp_path / "data.jsonl", *voices, "--output", tmp_path / "new")
+    assert isinstance(result.exception, InputError)
+    assert "there is no split test" in str(result.exception)
+    assert not (tmp_path / "new").exists()
