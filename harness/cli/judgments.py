@@ -11,16 +11,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.whole_file import write_atomically
-from harness.cli.options import (
-    RatedSessionOptions,
-    argument,
-    flag,
-    option,
-    repeatable,
-    sessions_argument,
-    target_option,
-    verb,
-)
+from harness.cli.options import RatedSessionOptions, argument, flag, option, repeatable, sessions_argument, verb
 from harness.cli.sessions import rated_sessions, session_folder
 from harness.cli.streams import STREAM, drawn_progress, refuse_overwriting, standard_output
 from harness.model.choices import JudgmentFormat as Format
@@ -44,7 +35,13 @@ def command() -> None:
 def export(
     *,
     sessions: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True),
-    csv_file: str | None = target_option("--csv", "Comma-separated, for spreadsheets.", reported=False),
+    csv_file: str | None = option(
+        "Comma-separated, for spreadsheets. FILE: write to this file.",
+        "--csv",
+        suffixes=(".csv",),
+        any_word=True,
+        metavar="[FILE]",
+    ),
     jsonl_file: str | None = option(
         "One JSON object per line; - is standard output.", "--jsonl", metavar="FILE", writes=True
     ),

@@ -280,13 +280,13 @@ def csv_option(help: str) -> Any:
     return _print_option("--csv", help, (".csv",))
 
 
-def target_option(name: str, help: str, *, reported: bool = True) -> Any:
-    """`--json` or `--csv` of a command that also prints other text. The command gets FILE, STREAM without one, or None.
+def target_option(name: str, help: str) -> Any:
+    """`--json` or `--csv` of a command that prints its text, too, if a FILE is named.
 
-    reported: see `Option`.
+    The command gets FILE, STREAM without one, or None.
     """
-    suffixes = (f".{name[2:]}",)
-    return option(help + _WRITES, name, suffixes=suffixes, any_word=True, reported=reported, metavar="[FILE]")
+    help += " FILE: write to this file, and print the text too."
+    return option(help, name, suffixes=(f".{name[2:]}",), any_word=True, reported=True, metavar="[FILE]")
 
 
 _WRITES = " FILE: write to this file."

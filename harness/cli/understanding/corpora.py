@@ -76,15 +76,15 @@ def distribution(
         "Rows per table; 0 for all.", "--max-rows", former=("--most",), within=(0, None), default=MAX_ROWS
     ),
     shares: bool = flag("Print shares of each split's utterances instead of counts."),
-    json_target: str | None = target_option("--json", "Print JSON and no text."),
-    csv_target: str | None = target_option("--csv", "Print a CSV table and no text."),
+    json_target: str | None = target_option("--json", "Print JSON instead of text."),
+    csv_target: str | None = target_option("--csv", "Print a CSV table instead of text."),
 ) -> None:
     """Count intents, combinations of intents, and concepts by split, with totals.
 
     Reads files of intents (CSV: id,intent), BIO folders and JSONL. A folder contains its splits. A file is one split,
     named after the file or by a prefix: train=a.csv dev=b.csv.
 
-    Exit status: 0 counted · 1 a label is not declared in --labels · 2 wrong usage or input · 3 writing failed.
+    Exit status: 0 counted · 1 labels do not fit --labels · 2 wrong usage or input · 3 writing failed.
     """
     from harness.understanding.reports.distribution import Distribution, as_csv, as_json, count_labels, lines
 

@@ -285,7 +285,7 @@ def bench(
         within=(2, 100),
         metavar="K",
     ),
-    json_target: str | None = target_option("--json", "Print JSON and no table."),
+    json_target: str | None = target_option("--json", "Print JSON instead of text."),
 ) -> None:
     """Train and score several understanders on a corpus.
 

@@ -178,7 +178,7 @@ class Targets:
 def target_options(html: str) -> Any:
     """`--json` and `--html`, as `Targets`. html: the help of --html."""
     return option_group(
-        json_target=target_option("--json", "Print JSON and no text."),
+        json_target=target_option("--json", "Print JSON instead of text."),
         html_target=option(html, "--html", metavar="FILE", writes=True),
     )
 

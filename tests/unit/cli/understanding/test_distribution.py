@@ -104,6 +104,14 @@ def test_ids_shared_by_two_splits_are_reported(tmp_path: Path) -> None:
     assert result.stdout.splitlines()[-1] == "1 ids of b are also in a, such as y"
 
 
+def test_help_says_that_a_file_does_not_replace_the_text(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,intent\n1,p\n", encoding="utf-8")
+    assert harness(tmp_path / "a.csv", "--json", tmp_path / "a.json").stdout == harness(tmp_path / "a.csv").stdout
+    text = " ".join(harness("--help").stdout.split())
+    assert "Print JSON instead of text. FILE: write to this file, and print the text too." in text
+    assert "1 labels do not fit --labels" in text
+
+
 def test_a_single_file_is_split_by_groups(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("id,intent,split,voice\n1,p,dev,x\n2,p,train,x\n3,q,train,y\n", encoding="utf-8")
