@@ -86,6 +86,7 @@ def distribution(
 
     Exit status: 0 counted · 1 labels do not fit --labels · 2 wrong usage or input · 3 writing failed.
     """
+    from harness.understanding.files.corpus_file import NUMBERED_FORMATS, corpus_format_of
     from harness.understanding.reports.distribution import Distribution, as_csv, as_json, count_labels, lines
 
     declared = declared_labels(labels) if labels else None
@@ -106,7 +107,8 @@ def distribution(
                 raise InputError(problem, place=Place(path), remedy="Rename one: other=FILE")
             counts_by_split[name] = count_labels(corpus.utterances, chunking)
             paths.append(corpus.path)
-            notes += _shared_id_notes(name, corpus, first_split_by_id)
+            if (form or corpus_format_of(Path(path))) not in NUMBERED_FORMATS:
+                notes += _shared_id_notes(name, corpus, first_split_by_id)
     declared_ids = () if declared is None else declared.ids
     label_distribution = Distribution(tuple(counts_by_split.items()), declared_ids, separator)
     if json_target is not None:
@@ -115,6 +117,9 @@ def distribution(
         write_output(csv_target, [as_csv(label_distribution)])
     if STREAM not in (json_target, csv_target):
         print_lines([*lines(label_distribution, width(), most, shares=shares), *notes])
+    else:
+        for note in notes:
+            click.echo(f"harness: {note}", err=True)
     if declared is not None:
         _demand_declared(declared, label_distribution.total)
 
@@ -145,18 +150,18 @@ def _read_splits(split: str, path: str, form: CorpusFormat | None, column: str) 
 
 
 def _shared_id_notes(split: str, corpus: Corpus, first_split_by_id: dict[str, str]) -> list[str]:
-    """A note if ids also occur in an earlier split: a model would be tested on its own training data.
+    """A note for each earlier split with ids of this one: a model may be tested on its own training data.
 
     first_split_by_id: gets the ids of this split that no earlier one has.
     """
-    shared_ids = []
-    for utterance in corpus.utterances:
-        if first_split_by_id.setdefault(utterance.id, split) != split:
-            shared_ids.append(utterance.id)
-    if not shared_ids or all(id_.isdigit() for id_ in shared_ids):  # the ids of BIO folders are line numbers
-        return []
-    other_split, example = shown(first_split_by_id[shared_ids[0]], 40), shown(shared_ids[0], 40)
-    return [f"{len(shared_ids):,} ids of {shown(split, 40)} are also in {other_split}, such as {example}"]
+    ids_by_split = group_by(
+        (first_split_by_id.setdefault(utterance.id, split), utterance.id) for utterance in corpus.utterances
+    )
+    return [
+        f"{len(ids):,} ids of {shown(split, 40)} are also in {shown(other_split, 40)}, such as {shown(ids[0], 40)}"
+        for other_split, ids in ids_by_split.items()
+        if other_split != split
+    ]
 
 
 def _demand_declared(declared: LabelSet, counts: LabelCounts) -> None:

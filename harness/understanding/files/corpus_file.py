@@ -23,6 +23,8 @@ from harness.understanding.files.corpus_formats import (
     split_words,
 )
 
+NUMBERED_FORMATS = frozenset({CorpusFormat.BIO, CorpusFormat.TXT})
+"""Formats without ids: the id of an utterance is the number of its line."""
 _SPLIT_ORDER = ("train", "dev", "valid", "validation", "test")
 
 

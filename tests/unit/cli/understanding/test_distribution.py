@@ -102,6 +102,29 @@ def test_ids_shared_by_two_splits_are_reported(tmp_path: Path) -> None:
         (tmp_path / f"{name}.csv").write_text("id,intent\n" + "".join(f"{id_},p\n" for id_ in ids), encoding="utf-8")
     result = harness(tmp_path / "a.csv", tmp_path / "b.csv")
     assert result.stdout.splitlines()[-1] == "1 ids of b are also in a, such as y"
+    result = harness(tmp_path / "a.csv", tmp_path / "b.csv", "--json")
+    assert "also in" not in result.stdout
+    assert result.stderr == "harness: 1 ids of b are also in a, such as y\n"
+
+
+def test_shared_ids_are_counted_for_each_earlier_split(tmp_path: Path) -> None:
+    files = []
+    for name, ids in (("train", "1"), ("dev", "234"), ("test", "12345")):
+        files.append(tmp_path / f"{name}.csv")
+        files[-1].write_text("id,intent\n" + "".join(f"{id_},p\n" for id_ in ids), encoding="utf-8")
+    assert harness(*files).stdout.splitlines()[-2:] == [
+        "1 ids of test are also in train, such as 1",
+        "3 ids of test are also in dev, such as 2",
+    ]
+
+
+def test_line_numbers_are_not_shared_ids(tmp_path: Path) -> None:
+    write_folder(tmp_path / "train", "a\n", "O\n", "p\n")
+    (tmp_path / "b.csv").write_text("id,intent\n1,p\n", encoding="utf-8")
+    for other in ("b.csv", "train"):
+        result = harness(f"x={tmp_path / 'train'}", f"y={tmp_path / other}")
+        assert result.exit_code == 0
+        assert "also in" not in result.stdout
 
 
 def test_help_says_that_a_file_does_not_replace_the_text(tmp_path: Path) -> None:
