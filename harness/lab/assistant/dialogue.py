@@ -23,6 +23,8 @@ from harness.model.frozen import frozen
 
 UNKNOWN = "Sorry, I don't know that one."
 _CLOSING = re.compile(
+    # "Cancel timer" is a request to `TimerSkill`.
+    r"(?!.*\b(?:cancel|stop) (?:timer|alarm)s?$)"
     r"(?:please |ok |okay |no |oh |just )*(?:cancel(?:l?ed)?|never ?mind|stop|forget it|be quiet|no thanks?)(?: \w+)?"
 )
 """A whole query that ends a dialogue."""
@@ -160,19 +162,19 @@ class Dialogue:
         self._memory.keep(answer.subject, moment.now_s, wait_s)
         if answer.asks:
             self._awaits_answer_until_s = moment.now_s + self._settings.dialogue_s
-            # "For how long?": the answer makes sense only together with the previous request.
-            self._incomplete_request = query if _SLOT_QUESTION.match(answer.text) else ""
         return Reply(answer.text, open=answer.asks, frame=answer.frame)
 
     def _answer_request(self, query: str, moment: Moment) -> SkillAnswer | None:
         for skill in self._skills:
             answer = skill.answer(query, self._memory, moment)
             if answer is not None:
+                # "For how long?": the answer makes sense only together with this request.
+                self._incomplete_request = query if _SLOT_QUESTION.match(answer.text) else ""
                 return answer
         return None
 
     def _two_requests(self, query: str, moment: Moment) -> SkillAnswer | None:
-        """The answer to requests joined by "and", if each is complete and the first is not answered by a question.
+        """The answer to requests joined by "and", if each has an answer, and at most the last one's is a question.
 
         Otherwise None, and what the first request has changed is undone.
         """

@@ -116,6 +116,15 @@ def test_cancelling_an_open_dialogue_is_silent_and_final() -> None:
         pytest.param(
             8,
             [
+                (0, "Set a timer for five minutes and set an alarm", "Timer set for 5 minutes. For what time?"),
+                (2, "seven a.m.", "Alarm set for 7 a.m."),
+                (3, "How much time is left?", "There are 4 minutes and 57 seconds left."),
+            ],
+            id="the-second-of-two-requests-is-asked-back",
+        ),
+        pytest.param(
+            8,
+            [
                 (0, "What's the weather in Lincoln?", "Do you mean Lincoln, Nebraska, or Lincoln, England?"),
                 (4, "Nebraska", "Sorry, I have no weather for Lincoln, Nebraska."),
                 (9, "What's the weather in St. George?", "Do you mean Saint George, Utah, or Saint George, Bermuda?"),
@@ -155,6 +164,26 @@ def test_timers_and_alarms_go_off_once_and_on_time() -> None:
     talk.reply_to("Set a timer for 10 seconds", at(70))
     assert talk.reply_to("Cancel the timer", at(71)).text == "Timer cancelled."
     assert talk.pop_due(at(90)) == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "answer", "state"),
+    [
+        ("cancel timer", "Timer cancelled.", ("", "01:00")),
+        ("Please stop timers", "Timer cancelled.", ("", "01:00")),
+        ("stop alarm", "Alarm cancelled.", ("10 minutes", "")),
+        ("cancel alarms", "Alarm cancelled.", ("10 minutes", "")),
+        ("cancel that", "Okay.", ("10 minutes", "01:00")),
+        ("never mind timer", "Okay.", ("10 minutes", "01:00")),
+    ],
+)
+def test_timers_and_alarms_are_cancelled_without_an_article(query: str, answer: str, state: tuple[str, str]) -> None:
+    talk = dialogue()
+    talk.reply_to("set a timer for ten minutes", at(0))
+    talk.reply_to("set an alarm for 1 a.m.", at(20))
+    assert talk.reply_to(query, at(40)).text == answer
+    assert (talk.state["timer"], talk.state["alarm"]) == state
+    assert talk.ends_ringing(query)
 
 
 def test_expired_context_is_not_revived_by_a_later_answer() -> None:
