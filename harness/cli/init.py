@@ -32,7 +32,7 @@ PHRASE = "hey computer"
 """The usual wake phrase."""
 _PHRASE = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[^\W\d_]+( [^\W\d_]+)*", re.IGNORECASE)
 _PLAIN_YAML = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[A-Za-z./][\w./-]*(:\w[\w./-]*)*", re.IGNORECASE)
-_HOST = re.compile(r"[\w.-]+(:\d+)?|\[[0-9a-fA-F:.]+(%[\w.-]+)?\]:\d+")
+_HOST = re.compile(r"[\w.-]+(:\d+)?|\[[0-9a-fA-F:.]+(%[\w.-]+)?\](:\d+)?")
 
 
 class BenchKind(StrEnum):
@@ -96,7 +96,7 @@ def _add_port(text: str, port: int) -> str:
     """The address as host:port, with this port if it has none. InputError for a text that is not an address."""
     if _HOST.fullmatch(text) is None:
         raise InputError(f"{plain_text(text, 80)!r} is not an address", remedy="Write HOST or HOST:PORT")
-    return text if text.startswith("[") or ":" in text else f"{text}:{port}"
+    return text if re.search(r":\d+$", text) else f"{text}:{port}"
 
 
 _TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
@@ -147,6 +147,9 @@ class Setup:
     def __post_init__(self) -> None:
         from harness.devices.declared import options_of
 
+        if not self.key_env.isprintable():
+            problem = f"{plain_text(self.key_env, 80)!r} cannot be the name of an environment variable"
+            raise InputError(problem, remedy="Write its name, without the `$`, such as DEVICE_KEY")
         keys = self._keys()
         if not all(str(value) and str(value).isprintable() for value in keys.values()):
             raise InputError(f"{plain_text(self.address, 80)!r} is not a valid device address", remedy="Correct it")
@@ -245,7 +248,7 @@ def command(
     kind: BenchKind | None = option(
         "Kind of bench: virtual_lab, sound (a loudspeaker and a microphone), or a kind of device, such as esphome.",
         "--bench-kind",
-        show_default="the kind whose option is given, serial with --board alone, else virtual_lab",
+        show_default="the kind whose option is given, serial with --board or --phrase alone, else virtual_lab",
     ),
     board: str | None = option("Name of the device; a new profile is called NAME.yaml.", metavar="NAME"),
     phrase: str | None = option(
@@ -379,10 +382,13 @@ def _demand_board(board: str) -> str:
 
 
 def _implied_kind(options: list[str]) -> BenchKind:
-    """The kind of bench that the given options imply."""
-    option_name = next((name for name in options if name not in ("board", "phrase")), None)
-    if option_name is not None:
-        return KINDS_BY_OPTION[option_name][0]
+    """The kind of bench that the given options imply. InputError if they belong to different kinds."""
+    options_by_kind = {KINDS_BY_OPTION[name][0]: name for name in options if name not in ("board", "phrase")}
+    if len(options_by_kind) > 1:
+        names = " and --".join(options_by_kind.values()).replace("_", "-")
+        raise InputError(f"--{names} apply to different kinds of bench", remedy="Keep only one of them")
+    if options_by_kind:
+        return next(iter(options_by_kind))
     return BenchKind.SERIAL if options else BenchKind.VIRTUAL_LAB
 
 

@@ -125,6 +125,9 @@ def test_init_writes_what_each_kind_of_bench_needs(
         (("--esphome", "10.0.0.2:6054", "--key-env", "PE"), 'esphome, address: "10.0.0.2:6054", key_env: PE}'),
         (("--wyoming", "10.0.0.3"), 'server: "10.0.0.3:10700"}'),
         (("--wyoming", "[2001:db8::9]:10700"), 'server: "[2001:db8::9]:10700"}'),
+        (("--wyoming", "[2001:db8::9]"), 'server: "[2001:db8::9]:10700"}'),
+        (("--esphome", "[2001:db8::9]"), 'address: "[2001:db8::9]"}'),
+        (("--home-assistant", "[2001:db8::9]"), 'url: "http://[2001:db8::9]:8123"}'),
         (("--ovos", "ovos.local"), '{driver: websocket, url: "ws://ovos.local:8181/core"}'),
         (("--rhasspy", "10.0.0.5"), '{driver: mqtt, address: "10.0.0.5:12183", topic_device: default'),
         (("--rhasspy", "pi.local:1883"), "address: pi.local:1883"),
@@ -173,6 +176,19 @@ def test_an_option_of_another_kind_of_bench_is_refused(tmp_path: Path) -> None:
         assert isinstance(refused.exception, InputError)
         assert "does not apply" in refused.exception.what
     assert not (tmp_path / "new").exists()
+
+
+def test_options_of_two_kinds_of_bench_are_refused_by_their_names(tmp_path: Path) -> None:
+    refused = harness("init", tmp_path / "new", "--home-assistant", "x", "--board", "lamp", "--key-env", "KEY")
+    assert isinstance(refused.exception, InputError)
+    assert refused.exception.what == "--key-env and --home-assistant apply to different kinds of bench"
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_key_variable_that_cannot_be_is_not_called_an_address(tmp_path: Path) -> None:
+    refused = harness("init", tmp_path / "new", "--esphome", "host", "--key-env", "\x1b")
+    assert isinstance(refused.exception, InputError)
+    assert "name of an environment variable" in refused.exception.what
 
 
 @pytest.mark.parametrize(
