@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.base.plain_json import is_integer
 from harness.base.text_file import CsvRows, Problems, encoding_name, read_text, separator_of, shown
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.numbers import counted
@@ -122,7 +123,7 @@ def read_json_lines(
         values: list[str] = []
         for keys in (_ID_KEYS, text_keys):
             value = next((row[key] for key in keys if key in row), None)
-            if isinstance(value, str | int):
+            if isinstance(value, str) or is_integer(value):
                 values.append(str(value))
             else:
                 problem = "none of these keys has a text: " + ", ".join(keys)
@@ -271,7 +272,8 @@ def read_labels(
             line_labels = labels.get(line, ())
             label = line_labels[position] if position < len(line_labels) else ""
             labelled.append(titles.setdefault(label.lower(), label))
-        order = tuple(title for title in declared_order if title and title in set(labelled))
+        used_titles = set(labelled)
+        order = tuple(title for title in declared_order if title and title in used_titles)
         category = categories[position] if position < len(categories) else ""
         name = _grouping_name(category, position, {*taken, *(grouping.name for grouping in groupings)})
         groupings.append(ColumnGrouping(name, tuple(labelled), order))

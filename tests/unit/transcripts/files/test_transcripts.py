@@ -332,6 +332,8 @@ def test_json_lines_without_hypotheses_are_not_scored_against_themselves(tmp_pat
         ('{"id": "a"}', "none of these keys has a text: text, transcript"),
         ('{"text": "a"}', "none of these keys has a text: id, utt_id"),
         ('{"id": "a", "text": ["b"]}', "none of these keys has a text"),
+        ('{"id": "c", "text": true}', "none of these keys has a text: text, transcript"),
+        ('{"id": false, "text": "b"}', "none of these keys has a text: id, utt_id"),
         ('["a", "b"]', "not an object"),
         ('{"id": "a", "text"', "not JSON"),
         ('{"id": "A", "text": "b"}', "A"),
