@@ -281,7 +281,7 @@ class DeviceSetting:
     high: float = math.inf
 
     def holds(self, value: str) -> bool:
-        """Whether the device reports this value; numbers are compared as 32-bit floats."""
+        """Whether the device reports this value. Numbers may differ by 1e-6 of their size, since devices round them."""
         with contextlib.suppress(ValueError):
             return self.value == value or (
                 not self.choices and math.isclose(float(self.value), float(value), rel_tol=1e-6)
@@ -301,6 +301,8 @@ class DeviceSetting:
     @property
     def remedy(self) -> str:
         """What to write instead of a value that it refuses."""
+        if not self.choices and (self.low, self.high) == (-math.inf, math.inf):
+            return "Write a number"
         return f"Write {', '.join(self.choices)}" if self.choices else f"Write {exact(self.low)} to {exact(self.high)}"
 
 

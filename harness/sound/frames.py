@@ -205,8 +205,9 @@ class SoundFrame:
     """10 ms of sound. index: number of the frame, from 0; its first sample is index·160 at 16 kHz.
 
     level_dbfs, floor_dbfs: its level above 120 Hz, and the noise floor. filled: `filled_share` of the 32 ms that end
-    with this frame; 1.0 for frames at the noise floor, for which it is not computed.
-    speech: whether the detector calls it speech. masked: whether it may contain the harness's own stimulus.
+    with this frame. For masked frames and those at most 4 dB above the noise floor, it is not computed but 1.0.
+    masked: whether it may contain the harness's own stimulus. speech: whether the detector calls it speech; False for
+    masked frames.
     """
 
     index: int

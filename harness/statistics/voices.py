@@ -55,7 +55,7 @@ class VoiceIntervals:
 def over_voices(voices: Iterable[Share], confidence: float = CONFIDENCE) -> VoiceIntervals | None:
     """Intervals from the errors and trials of each voice; None with fewer than MIN_VOICES.
 
-    interval: it is Clopper and Pearson's if trials are not correlated, or if each voice has one trial.
+    interval: it is Clopper and Pearson's if each voice has one trial, and usually wider otherwise.
     any_time: as `sequential.share_sequence`, with the same prior on p.
     """
     return _intervals_of_counts(_counts((voice.count, voice.total) for voice in voices), confidence)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.devices.esphome import EsphomeDevice, EsphomeLink, EsphomeOptions
+from harness.model.bench import DeviceSetting
 from harness.model.errors import DeviceError, InputProblems
 from harness.model.observation import LinkBack, LinkLost
 from harness.model.record import AttemptStarted, FaultMet, SettingsNoted, SettingsStage
@@ -113,6 +114,11 @@ def test_setting_values_are_checked_against_the_device(name: str, value: str, re
         link = EsphomeLink(EsphomeOptions(address=device.address)).open(threading.Event())
         assert link.settings()[name].refusal(value) == refusal
         link.close()
+
+
+def test_the_remedy_for_a_number_without_limits_names_none() -> None:
+    assert DeviceSetting("number.gain", "3").remedy == "Write a number"
+    assert DeviceSetting("number.gain", "3", low=0, high=31).remedy == "Write 0 to 31"
 
 
 def test_a_driver_that_cannot_set_is_refused(runs: Runs) -> None:
