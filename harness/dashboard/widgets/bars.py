@@ -135,6 +135,11 @@ class RowList(ScrollView, can_focus=True):
     def on_resize(self) -> None:
         self.call_after_refresh(self.update_scroll_bar)
 
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        # Textual does not move a bar that is hidden. A list that is scrolled just before its bar is shown needs it.
+        self.vertical_scrollbar.position = new_value
+
     def update_scroll_bar(self) -> None:
         """Updates the scroll bar, which Textual does not always do when the list becomes lower."""
         bar = self.vertical_scrollbar
