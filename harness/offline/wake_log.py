@@ -12,10 +12,11 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, Self
 
 from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING, exact
+from harness.model.transcript import WordCounts
 
 ACCEPTED = ("INVTA", "CMDTA", "STTTA")
 MISSED = ("INVFR", "CMDFR", "STTFR")
@@ -146,6 +147,25 @@ class TranscriptLine:
     deletions: int
     wer: float | None
     extras: Extras = ()
+
+    @classmethod
+    def of_counts(
+        cls, file: str, span_ms: tuple[float, float], phrase: str, reference: str, counts: WordCounts, extras: Extras
+    ) -> Self:
+        """The line of a transcript with these word errors, its word error rate in per cent."""
+        return cls(
+            "STTSB" if counts.errors else "STTTA",
+            file,
+            *span_ms,
+            phrase,
+            reference,
+            words=counts.words,
+            substitutions=counts.substitutions,
+            additions=counts.insertions,
+            deletions=counts.deletions,
+            wer=None if counts.wer is None else 100 * counts.wer,
+            extras=extras,
+        )
 
 
 @frozen

@@ -235,20 +235,8 @@ class _LogBuilder:
 def _transcript_line(file: str, span: tuple[float, float], play: Play, trial: Extras) -> TranscriptLine:
     """The line with the words of a command, normalised, and the reference or alternative that fits them best."""
     judged = recognised(play.trial, play.reading.heard)
-    counts = judged.counts
-    return TranscriptLine(
-        "STTSB" if counts.errors else "STTTA",
-        file,
-        *span,
-        " ".join(judged.heard),
-        " ".join(judged.reference),
-        words=counts.words,
-        substitutions=counts.substitutions,
-        additions=counts.insertions,
-        deletions=counts.deletions,
-        wer=None if counts.wer is None else 100 * counts.wer,
-        extras=trial,
-    )
+    heard, reference = " ".join(judged.heard), " ".join(judged.reference)
+    return TranscriptLine.of_counts(file, span, heard, reference, judged.counts, trial)
 
 
 def _count_extras(counts: WordCounts | None) -> Extras:

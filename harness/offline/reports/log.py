@@ -63,22 +63,9 @@ def _file_event(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: st
             return wake_log.Spot(key, file, start_ms, end_ms, spot.phrase, extras=extras)
         case "CMDTA" | "CMDSB" as key:
             return wake_log.CommandSpot(key, file, start_ms, end_ms, spot.phrase, fact.reference, extras=extras)
-        case "STTTA" | "STTSB" as key:
-            words = fact.words or WordCounts()
-            return wake_log.TranscriptLine(
-                key,
-                file,
-                start_ms,
-                end_ms,
-                spot.phrase,
-                fact.reference,
-                words=words.words,
-                substitutions=words.substitutions,
-                additions=words.insertions,
-                deletions=words.deletions,
-                wer=None if words.wer is None else 100 * words.wer,
-                extras=extras,
-            )
+        case "STTTA" | "STTSB":
+            words, span_ms = fact.words or WordCounts(), (start_ms, end_ms)
+            return wake_log.TranscriptLine.of_counts(file, span_ms, spot.phrase, fact.reference, words, extras)
         case "INVFR" | "CMDFR" | "STTFR" as key:
             if outcome.tail_ms is not None and not outcome.spots:
                 extras += (("x-tail-ms", str(outcome.tail_ms)),)
