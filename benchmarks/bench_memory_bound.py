@@ -4,7 +4,7 @@ python benchmarks/bench_memory_bound.py [RUNS]      200 runs: about two minutes
 
 "old" is the bound that earlier versions printed, on all pairs from the recommended wait on. It is a bound on the mean
 over this and all longer waits, and was read as one at this wait. The wait is always chosen by the same pairs. All
-columns are per cent of all runs; "told" are the runs that recommend a wait at all.
+columns are per cent of all runs; "advised" are the runs that recommend a wait at all.
 """
 
 from __future__ import annotations
@@ -79,16 +79,16 @@ def exceeded(curve: Curve, design: Design, runs: int) -> tuple[float, list[float
 
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(200, 1)
-    print(f"{runs} runs each. told: a wait is recommended; old, new, surer: its share is above the bound\n")
-    print(f"{'true curve':22} {'waits × pairs':>14} {'told':>6} {'old':>7} {'new':>7} {'surer':>7}")
+    print(f"{runs} runs each. advised: a wait is recommended; old, new, surer: its share is above the bound\n")
+    print(f"{'true curve':22} {'waits × pairs':>14} {'advised':>7} {'old':>7} {'new':>7} {'surer':>7}")
     worst = [0.0, 0.0, 0.0]
     for name, curve in CURVES.items():
         for design in DESIGNS:
             recommended, above = exceeded(curve, design, runs)
             worst = list(map(max, worst, above))
             cells = " ".join(f"{share:7.1%}" for share in above)
-            print(f"{name:22} {f'{design.waits} × {design.pairs}':>14} {recommended:6.0%} {cells}", flush=True)
-    print(f"{'worst':44} " + " ".join(f"{share:7.1%}" for share in worst))
+            print(f"{name:22} {f'{design.waits} × {design.pairs}':>14} {recommended:7.0%} {cells}", flush=True)
+    print(f"{'worst':45} " + " ".join(f"{share:7.1%}" for share in worst))
 
 
 if __name__ == "__main__":

@@ -193,7 +193,7 @@ def measure_journal() -> None:
         assert in_order
         print(
             f"{OUTCOMES:,} outcomes ({path.stat().st_size / 1e6:.0f} MB): written in {write_s:.1f} s, looked through "
-            f"in {scan_s:.1f} s, told in list order in {order_s:.1f} s (processor); index {index_bytes / 1e6:.0f} MB, "
+            f"in {scan_s:.1f} s, listed in {order_s:.1f} s (processor); index {index_bytes / 1e6:.0f} MB, "
             f"most memory {peak_mb() - start_mb:.0f} MB over the {start_mb:.0f} MB before"
         )
 

@@ -140,7 +140,7 @@ class MonitorApp(App[None]):
     #rows {{ height: 1fr; padding: 0 1; }}
     #picture {{ height: auto; padding: 0 1; display: none; }}
     #problem {{ height: auto; max-height: 6; color: {palette.RED}; padding: 0 1; display: none; }}
-    #told {{ height: 1; color: {palette.CYAN}; padding: 0 1; }}
+    #notice {{ height: 1; color: {palette.CYAN}; padding: 0 1; }}
     """
     TITLE = "device monitor"
     ENABLE_COMMAND_PALETTE = False
@@ -165,7 +165,7 @@ class MonitorApp(App[None]):
         yield TextBlock(id="picture")
         yield self._rows
         yield TextBlock(id="problem")
-        yield TextBlock(id="told")
+        yield TextBlock(id="notice")
         yield Footer()
 
     def on_mount(self) -> None:
@@ -208,7 +208,7 @@ class MonitorApp(App[None]):
         problem_text = "\n".join(filter(None, (monitor.problem, monitor.noise, plain_text(source.trouble))))
         problem.write(Text(problem_text, style=palette.RED))
         problem.display = bool(problem_text)
-        notice = self.query_one("#told", TextBlock)
+        notice = self.query_one("#notice", TextBlock)
         notice.write(Text(plain_text(self._notice_text), style=palette.CYAN))
 
     def action_pause(self) -> None:

@@ -145,7 +145,6 @@ class RowList(ScrollView, can_focus=True):
         bar = self.vertical_scrollbar
         bar.window_virtual_size = self.virtual_size.height
         bar.window_size = self.scrollable_content_region.height
-        bar.position = self.scroll_y
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width

@@ -239,7 +239,7 @@ class Engine:
             with contextlib.suppress(LogError):
                 log.append(FaultMet("engine", str(error)))
             return Goodbye(error.exit_code or FAULT, str(error))
-        except Exception as error:  # noqa: BLE001 - told to the clients, with its traceback in the file
+        except Exception as error:  # noqa: BLE001 - clients receive it, with its traceback in the file
             traceback.print_exc()  # before anybody is sent to read it
             sys.stderr.flush()
             return Goodbye(FAULT, f"the engine failed: {error!r}; see {self._folder.engine_output}")

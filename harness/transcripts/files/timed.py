@@ -120,7 +120,7 @@ class _CtmReader:
         return tuple(self._words)
 
     def _parse_word(self, number: int, line: str, fields: list[str]) -> TimedWord | None:
-        """The word of a line. Adds a problem for each wrong field; None if there is no word, or it has no times."""
+        """The word in the fields of a line. Adds a problem for each wrong field. None without a word or times."""
         if not 5 <= len(fields) <= 8:
             problem = f"{len(fields)} fields, but a line needs 5 to 8"
             self._problems.add(number, column_of(line, min(len(fields), 8)), problem, _CTM_EXAMPLE)
