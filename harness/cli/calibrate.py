@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.options import SHIPPED_FILE, argument, flag, option, verb
+from harness.cli.options import SHIPPED_FILE, FiniteRange, argument, flag, option, verb
 from harness.model.errors import InputError, SoundError, demand_main_options
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed, signed
@@ -40,16 +40,6 @@ QUIET_S = 3.0
 Signal = Literal["pink noise", "1 kHz"]
 
 
-class _Decibels(click.FloatRange):
-    """A FloatRange that refuses NaN. click would accept NaN in every range, because no comparison with it is true."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        level = float(super().convert(value, param, ctx))
-        if math.isnan(level):
-            self.fail(f"{value!r} is not a number.", param, ctx)
-        return level
-
-
 def _demand_place(ctx: click.Context, param: click.Parameter, value: str) -> str:
     """A callback: BadParameter for a place that the calibration's file cannot name."""
     if not (0 < len(value) <= 60 and value.isprintable() and not value.isspace()):
@@ -67,7 +57,7 @@ class MeterOptions:
         "Reading of the meter, dB SPL. Skips the prompt.",
         "--meter-reading",
         former=("--reading",),
-        type=_Decibels(30, 130),
+        type=FiniteRange(30, 130),
     )
     meter: str | None = option("Serial port of the meter, to read it directly. Skips the prompt.", metavar="PORT")
     meter_baud: int = option("Baud rate of the meter.", within=(1, None), default=METER_BAUD)
@@ -92,7 +82,7 @@ class MeterOptions:
             return self.reading
         if self.meter is not None:
             return _read_meter(self.meter, self.meter_baud, self.meter_ask)
-        level_db: float = click.prompt(prompt, type=_Decibels(MIN_SPL, MAX_SPL))
+        level_db: float = click.prompt(prompt, type=FiniteRange(MIN_SPL, MAX_SPL))
         return level_db
 
 
@@ -103,7 +93,7 @@ def command(
     name: str | None = argument(required=False),
     tone: bool = flag("Play a 1 kHz tone instead of pink noise."),
     level: float = option(
-        "Level of the sound (RMS), dBFS.", "--level-dbfs", former=("--level",), type=_Decibels(-60, 0), default=-26.0
+        "Level of the sound (RMS), dBFS.", "--level-dbfs", former=("--level",), type=FiniteRange(-60, 0), default=-26.0
     ),
     meter: MeterOptions,
     equalise: bool = flag("Measure the response of the loudspeaker, and print its equaliser."),
@@ -111,7 +101,7 @@ def command(
     weighting: Literal["A", "C", "Z"] = option("Weighting of the meter.", default="A"),
     place: str = option("Place of the meter, such as 1m.", "--at", default="the device", callback=_demand_place),
     days: int = option("Days until the calibration expires.", within=(1, 3660), default=180),
-    max_spl: float = option("Highest level allowed, dB SPL.", type=_Decibels(30, 130), default=95.0),
+    max_spl: float = option("Highest level allowed, dB SPL.", type=FiniteRange(30, 130), default=95.0),
 ) -> None:
     """Play noise, ask for the reading of a sound level meter, and store a loudspeaker's or microphone's calibration.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import sys
@@ -15,6 +14,7 @@ import click
 from harness.base.text_table import shown
 from harness.cli.options import (
     EngineOptions,
+    FiniteRange,
     argument,
     audio_option,
     engine_options,
@@ -40,13 +40,6 @@ if TYPE_CHECKING:
 MAX_TASK_H = 24.0
 
 
-def _demand_finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    """A callback: BadParameter for NaN and infinity, which click lets through."""
-    if value is not None and not math.isfinite(value):
-        raise click.BadParameter(f"{value} is not a finite number", ctx, param)
-    return value
-
-
 def _parse_shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Shard | None:
     """A callback: the shard that `2/8` names. BadParameter for another text."""
     if value is None:
@@ -63,8 +56,7 @@ def _list_option(help: str, *names: str, former: Sequence[str] = ()) -> Any:
 
 def _number_option(help: str, *names: str, above_0: bool = False, most: float | None = None, **attributes: Any) -> Any:
     """An option for a finite number from 0 to `most`. above_0: 0 itself is not allowed."""
-    kind = click.FloatRange(0, most, min_open=above_0)
-    return option(help, *names, type=kind, callback=_demand_finite, **attributes)
+    return option(help, *names, type=FiniteRange(0, most, min_open=above_0), **attributes)
 
 
 def _parse_groupings(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -101,7 +93,6 @@ _REQUEST_OPTIONS = option_group(
         "Time after a labelled phrase within which its detection counts.",
         "--label-tolerance",
         within=(0, 60),
-        callback=_demand_finite,
         default=TOLERANCE_S,
         metavar="SECONDS",
     ),
@@ -146,7 +137,6 @@ _REQUEST_OPTIONS = option_group(
         "Add silence after each recording with the phrase or a reference, for clips that end with their speech.",
         "--tail",
         within=(0, 10),
-        callback=_demand_finite,
         default=0.0,
         metavar="SECONDS",
     ),
@@ -154,7 +144,6 @@ _REQUEST_OPTIONS = option_group(
         "End a worker that runs this much longer than expected for its file.",
         "--hang-after",
         within=(0.1, None),
-        callback=_demand_finite,
         default=HANG_AFTER_S,
         metavar="SECONDS",
     ),

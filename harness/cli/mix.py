@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from harness.base.text_table import shown
-from harness.cli.options import argument, option, output_option, repeatable, seed_option, verb
+from harness.cli.options import FiniteRange, argument, option, output_option, repeatable, seed_option, verb
 from harness.cli.streams import print_lines
 from harness.model.errors import InputError, Place
 from harness.model.numbers import counted, exposure
@@ -25,19 +25,17 @@ def command(
     ),
     output: Path = output_option("Folder to write, new or empty.", folder=True, required=True),
     hours: float | None = option(
-        "Hours to write.", type=click.FloatRange(0, 10_000, min_open=True), show_default="the length of the background"
+        "Hours to write.", type=FiniteRange(0, 10_000, min_open=True), show_default="the length of the background"
     ),
     gap: tuple[float, float] = option(
-        "Seconds between phrases, drawn uniformly.", type=click.FloatRange(0, 86_400), default=(10.0, 60.0), **_RANGE
+        "Seconds between phrases, drawn uniformly.", type=FiniteRange(0, 86_400), default=(10.0, 60.0), **_RANGE
     ),
     snr: tuple[float, float] = option(
-        "SNR of the phrases, dB, drawn uniformly.", type=click.FloatRange(-40, 100), default=(10.0, 10.0), **_RANGE
+        "SNR of the phrases, dB, drawn uniformly.", type=FiniteRange(-40, 100), default=(10.0, 10.0), **_RANGE
     ),
     phrase: str = option("Phrase to write in the labels, unless a manifest has a column `phrase`.", default=""),
     encoding: str | None = option("Encoding of manifests.", show_default="UTF-8"),
-    file_minutes: float = option(
-        "Length of each recording.", type=click.FloatRange(0.1, 60), default=10.0, metavar="MIN"
-    ),
+    file_minutes: float = option("Length of each recording.", type=FiniteRange(0.1, 60), default=10.0, metavar="MIN"),
     rate: int = option(
         "Sample rate, Hz.",
         "--rate-hz",

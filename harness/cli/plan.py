@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from harness.base.text_table import Column, text_table
-from harness.cli.options import json_option, option, parse_share, verb
+from harness.cli.options import FiniteRange, json_option, option, parse_share, verb
 from harness.cli.streams import width
 from harness.model.choices import ALPHA, CONFIDENCE, POWER
 from harness.model.errors import InputError, demand_main_options
@@ -39,8 +39,8 @@ def _parse_proportions(ctx: click.Context, param: click.Parameter, value: tuple[
     return None if value is None else tuple(parse_proportion(ctx, param, text) for text in value)
 
 
-_INNER_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
-_RATE = click.FloatRange(min=0, min_open=True)
+_INNER_SHARE = FiniteRange(0, 1, min_open=True, max_open=True)
+_RATE = FiniteRange(min=0, min_open=True)
 
 
 @frozen
@@ -82,6 +82,8 @@ class PlanOptions:
             raise InputError("--fa-expected needs a claim", remedy="Add --fa-below")
         if self.fr_expected is not None and self.fr_below is None:
             raise InputError("--fr-expected needs a claim", remedy="Add --fr-below")
+        if self.fr_below == 0:
+            raise InputError("--fr-below: no share is below 0 %", remedy="Write a share above 0, such as 5%")
         if self.discordant is not None and self.difference is None:
             raise InputError("--discordant needs two systems", remedy="Add --difference A B")
         if self.sprt is None:

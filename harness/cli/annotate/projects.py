@@ -16,6 +16,7 @@ from harness.base.user_text import refuse_same_names
 from harness.cli.options import (
     A_FOLDER,
     EnumChoice,
+    FiniteRange,
     argument,
     choose_one,
     flag,
@@ -78,7 +79,7 @@ def new(
         annotators=repeatable("Annotator; repeatable.", "--annotator", show_default="anyone"),
         double_share=option(
             "Share of the utterances that two annotators label; 1 means all.",
-            "--double", type=click.FloatRange(0, 1), default=0.0, metavar="SHARE",
+            "--double", type=FiniteRange(0, 1), default=0.0, metavar="SHARE",
         ),
         second=option(
             "Second annotator: labels by hand, or reviews proposals too.",

@@ -13,7 +13,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.host_check import Level
-from harness.cli.options import SHIPPED_FILE, argument, flag, json_option, option, verb
+from harness.cli.options import SHIPPED_FILE, FiniteRange, argument, flag, json_option, option, verb
 from harness.model.bench import Bench
 from harness.model.errors import InputError
 
@@ -40,7 +40,7 @@ def command(
     ),
     voices: int = option("With --find-voice: number of voices to try at most.", within=(1, 500), default=24),
     minutes: float = option(
-        "With --find-voice: stop after this time.", type=click.FloatRange(0, 1440, min_open=True), default=15.0
+        "With --find-voice: stop after this time.", type=FiniteRange(0, 1440, min_open=True), default=15.0
     ),
     as_json: bool = json_option("Print one JSON object instead of text."),
 ) -> None:

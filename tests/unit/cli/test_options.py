@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from harness.cli import group
 from harness.cli.options import (
     Command,
+    FiniteRange,
     Option,
     OutputFormat,
     RatedSessionOptions,
@@ -115,12 +116,15 @@ def test_every_command_has_a_help_sentence(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_option_declarations_follow_the_rules(name: str) -> None:
-    """A short name has a long one, each is explained, and those that print or write do both in one way."""
+    """A short name has a long one, each is explained, numbers are finite, and those that print or write do both in one
+    way."""
     for parameter in ALL[name].params:
         if not isinstance(parameter, click.Option):
             continue
         assert any(name.startswith("--") for name in parameter.opts), parameter.opts
         assert parameter.help, parameter.opts
+        if isinstance(parameter.type, click.FloatRange):
+            assert isinstance(parameter.type, FiniteRange), f"{parameter.opts} would take NaN"
         if isinstance(parameter, Option):
             assert isinstance(ALL[name], Command), "nothing would read the former names and the FILE of its options"
         if {"--json", "--csv"} & set(parameter.opts) and not name.endswith(" judgments import"):

@@ -331,7 +331,7 @@ def test_a_meter_on_a_serial_port_is_read(tmp_path: Path, meter_command: str, mo
 def test_non_numeric_reading_is_refused_before_playback(tmp_path: Path, option: str) -> None:
     result = CliRunner().invoke(command, [str(bench(tmp_path, "")), "near", option, "nan"])
     assert result.exit_code == 2
-    assert "is not a number" in result.output
+    assert "is not a finite number" in result.output
     assert not list(tmp_path.glob("*.calibration.yaml"))
 
 
