@@ -10,8 +10,9 @@ import soxr
 from harness.model.errors import InputError, Place
 from harness.model.stimulus import Ambience, NoiseKind, NoiseSpec, RecordingPiece, Samples, Saying, Waveform
 from harness.sound.level import FULL_SCALE, active_speech_level, amplify, is_silent, rms_dbfs
-from harness.sound.recordings import at_rate, opened
+from harness.sound.recordings import at_rate, check, opened
 from harness.sound.recordings import read as read_recording
+from harness.sound.sound_files import NO_TOTAL, ForwardFile
 
 MIN_HZ = 20.0  # Below hearing. Towards 0 Hz, the power of pink noise grows without limit.
 CROSSFADE_S = 0.05
@@ -118,15 +119,17 @@ class Ambiences:
 
     def _recording_level(self, path: str) -> float:
         """Active speech level of a recording, dBFS, from excerpts."""
-        with opened(path) as file:
+        with opened(path, ForwardFile) as file:
             key = (path, file.frames, file.samplerate)
             if key not in self._levels_dbfs:
                 size = round(EXCERPT_S * file.samplerate)
-                if file.frames <= EXCERPTS * size:
-                    samples = file.read(dtype="float32")
+                # FLAC from a pipe does not state its length.
+                frames = file.frames if file.frames < NO_TOTAL else round(check(path) * file.samplerate)
+                if frames <= EXCERPTS * size:
+                    samples = file.read(frames, dtype="float32")
                 else:
                     parts = []
-                    for start in np.linspace(0, file.frames - size, EXCERPTS).astype(int):
+                    for start in np.linspace(0, frames - size, EXCERPTS).astype(int):
                         file.seek(int(start))
                         parts.append(file.read(size, dtype="float32"))
                     samples = np.concatenate(parts)
@@ -141,12 +144,14 @@ class Ambiences:
 
 def read_piece(piece: RecordingPiece, rate_hz: int) -> Samples:
     """Reads only the piece, however long the file is, and resamples it."""
-    with opened(piece.path) as file:
+    with opened(piece.path, ForwardFile) as file:
         file_rate_hz = file.samplerate
         first, last = round(piece.offset_s * file_rate_hz), round((piece.offset_s + piece.duration_s) * file_rate_hz)
         margin = min(first, round(PIECE_MARGIN_S * file_rate_hz))
-        file.seek(min(first - margin, file.frames))
-        sound = file.read(last - first + margin + round(PIECE_MARGIN_S * file_rate_hz), dtype="float32")
+        start = min(first - margin, file.frames)
+        file.seek(start)
+        end = min(last + round(PIECE_MARGIN_S * file_rate_hz), file.frames)
+        sound = file.read(max(0, end - start), dtype="float32")
     if not np.isfinite(sound).all():
         raise InputError(
             "the recording contains invalid samples (NaN or infinite)",

@@ -296,12 +296,19 @@ def test_generated_noise_has_its_length_level_and_seed() -> None:
     assert render(ambient(Ambience(3.0, 2, noise=NoiseKind.PINK))).sha256 != noise.sha256
 
 
-def test_a_piece_of_a_recording_is_that_piece_at_the_level_of_the_whole(tmp_path: Path) -> None:
+@pytest.mark.parametrize("from_a_pipe", [False, True])
+def test_a_piece_of_a_recording_is_that_piece_at_the_level_of_the_whole(tmp_path: Path, from_a_pipe: bool) -> None:
     path = tmp_path / "long.wav"
     rate, seconds = 16_000, 120
     noise = np.random.default_rng(1).standard_normal(rate * seconds).astype(np.float32) * 0.05
     noise[: rate * 60] *= 0.1  # a quiet first minute
     soundfile.write(path, noise, rate, subtype="FLOAT")
+    if from_a_pipe:
+        path = tmp_path / "long.flac"
+        soundfile.write(path, noise, rate, subtype="PCM_24")
+        content = bytearray(path.read_bytes())
+        content[21:26] = bytes([content[21] & 0xF0, 0, 0, 0, 0])  # its header does not state the length
+        path.write_bytes(content)
     loud = Renderer(None).render(ambient(Ambience(2.0, pieces=(RecordingPiece(str(path), 90.0, 2.0),))))
     quiet = Renderer(None).render(ambient(Ambience(2.0, pieces=(RecordingPiece(str(path), 10.0, 2.0),))))
     gain_db = rms_dbfs(loud.waveform.samples) - rms_dbfs(noise[90 * rate : 92 * rate])
