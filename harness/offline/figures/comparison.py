@@ -130,8 +130,8 @@ class SpokenFiles(_NamedFiles):
 
 
 class AmbientFiles(_NamedFiles):
-    """Out-of-vocabulary files: 28 bytes each, 44 with clusters. Columns false_accepts, hours: numbers of false accepts,
-    and hours of sound."""
+    """Files that the rate of false accepts includes: 28 bytes each, 44 with clusters. Columns false_accepts, hours:
+    numbers of false accepts, and the hours in which they were counted."""
 
     def __init__(self, clusters: Clusters | None = None) -> None:
         super().__init__(clusters)
@@ -233,8 +233,9 @@ def _by_occurrence(first_rows: Rows) -> Rows:
 class ComparedEvaluation:
     """An evaluation as comparisons need it.
 
-    - spoken, ambient: the files that count, in and out of vocabulary. Either both have clusters or neither has. Without
-      a journal, ambient is None: a log alone does not name files without a false accept.
+    - spoken: the files in vocabulary that count. ambient: the files in which false accepts are counted, with -u also
+      those in vocabulary. Either both have clusters or neither has. Without a journal, ambient is None: a log alone
+      does not name files without a false accept.
     - hours: hours of sound in which false accepts were counted.
     - settings: values by name, of settings that make a comparison unfair if they differ.
     - has_words: whether there are word errors.
@@ -431,7 +432,8 @@ def _compare_false_accepts(
     second_accepts = np.asarray(second.ambient.false_accepts, np.uint32)[second_rows]
     difference = None
     if np.any(first_accepts != second_accepts):  # without a difference its variance is unknown
-        hours = np.asarray(first.ambient.hours, np.float64)[first_rows]
+        # With -u, a true accept shortens the exposure, so that the hours of the two differ a little.
+        hours = (np.asarray(first.ambient.hours)[first_rows] + np.asarray(second.ambient.hours)[second_rows]) / 2
         clusters = first.ambient.clusters(first_rows)
         difference = difference_of(
             MeasureKind.RATE,
@@ -485,5 +487,5 @@ def _comparison_warnings(
         if shared.clusters == 1:
             warnings.append("all files are in one cluster, so the spread between clusters is unknown")
     if rates is not None and not rates.same_audio and first.ambient is not None and second.ambient is not None:
-        warnings.append("the out-of-vocabulary files differ: the rates are of different audio")
+        warnings.append("the files in which false accepts are counted differ: the rates are of different audio")
     return warnings

@@ -24,7 +24,7 @@ from harness.offline.figures.comparison import (
     SpokenFile,
     SpokenFiles,
 )
-from harness.offline.figures.counts import ACCEPTED, TARGETS, FileVerdict, LogKey, Tally, judge_file
+from harness.offline.figures.counts import ACCEPTED, TARGETS, FileVerdict, Tally, judge_file
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import outcome_of
 from harness.offline.reports.log import host_info, label_span
@@ -108,11 +108,10 @@ def _read_journal(journal: JournalFile, name: str, clusters: Clusters | None) ->
         if entry.outcome.kind is ListKind.LABELLED:
             for label_number, (phrase, file) in enumerate(_labelled_phrases(verdict, entry.listed)):
                 spoken.add(phrase, file, int(offset) << _LABEL_BITS | label_number)
-        if entry.outcome.kind in (ListKind.OOV, ListKind.LABELLED):
-            accepts = sum(fact.key is LogKey.OOVFA for fact in verdict.facts)
-            ambient.add(entry.listed, accepts, entry.outcome.seconds / 3600)
-        else:
+        elif entry.outcome.kind is not ListKind.OOV:
             spoken.add(entry.listed, _spoken_file(verdict), int(offset) << _LABEL_BITS)
+        if len(tally.false_accepts) > len(ambient):  # the file belongs to the rate of false accepts
+            ambient.add(entry.listed, tally.false_accepts[-1], tally.exposure_s[-1] / 3600)
     notes = [] if journal.complete else [f"it is partial, {len(journal):,} of {header.planned:,} files"]
     counts = tally.counts
     if counts.rejected_files:

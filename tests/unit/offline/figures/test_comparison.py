@@ -283,6 +283,27 @@ def test_another_processor_is_named(tmp_path: Path) -> None:
     assert compare(old, old).warnings == ()
 
 
+def test_files_with_the_phrase_belong_to_the_rate_if_their_false_accepts_count(tmp_path: Path) -> None:
+    facts = EngineFacts(EngineKind.WAKE, "1", 16_000, ("alexa",), "")
+    early, late = OfflineSpot("alexa", 0, 8000), OfflineSpot("alexa", 24_000, 32_000)
+    for name, counted, spots in (("a", True, (late,)), ("b", True, (early, late)), ("without", False, (late,))):
+        counting = CountingRules(count_in_vocabulary=counted, lead_in_ms=1000.0)
+        header = JournalHeader(Evaluation(Task("e", "")), counting, facts, lists=(), planned=21, started_s=0.0)
+        with Journal.create(tmp_path / f"{name}.log.jsonl", header) as journal:
+            journal.append(FileOutcome(ListKind.OOV, 0, 16_000, 16_000, 16_000), "quiet.wav")
+            for number in range(20):
+                journal.append(FileOutcome(ListKind.INV, number, 48_000, 16_000, 16_000, spots), f"{number}.wav")
+            journal.end(partial=False)
+    first, second, without = (read_evaluated(tmp_path / f"{name}.log") for name in ("a", "b", "without"))
+    rates = known(compare(first, second).false_accepts)
+    assert (rates.first, rates.second) == ((0, pytest.approx(51 / 3600)), (20, pytest.approx(51 / 3600)))
+    assert rates.same_audio
+    assert known(rates.difference).difference == pytest.approx(-20 / (51 / 3600))
+    other = compare(first, without)
+    assert not known(other.false_accepts).same_audio
+    assert any("the rates are of different audio" in warning for warning in other.warnings)
+
+
 def test_an_end_of_an_interval_is_never_written_with_an_exponent() -> None:
     def heard(name: str, wrong: int) -> ComparedEvaluation:
         files = [(f"{talker}/{n}.wav", SpokenFile(talker >= wrong)) for talker in range(3) for n in range(40)]
