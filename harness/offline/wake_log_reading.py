@@ -133,8 +133,10 @@ def demand_numbers(log: WakeLog, name: str) -> None:
             if not 0 <= log.seconds(part) < math.inf:
                 raise ValueError(f"{part} has {log.seconds(part)} s")
         for part in ("inv-files", "oov-files", "rejected-files", "x-phrases"):
-            int(log.about(part) or 0)
-        float(log.about("real-time-factor") or 0)
+            if (stated := log.about(part)) is not None:
+                int(stated)
+        if (stated := log.about("real-time-factor")) is not None:
+            float(stated)
     except ValueError as error:
         raise InputError(f"an INFO line has no number: {error}", place=Place(name)) from error
 

@@ -96,6 +96,7 @@ def test_a_log_of_the_original_tool_is_summarised(tmp_path: Path) -> None:
         ("", "this log is empty"),
         ("a.wav\n", "unknown key 'a.wav'"),
         ("INFO inv-files many\n", "an INFO line has no number"),
+        ("INFO x-task a\nINFO inv-files\n", "an INFO line has no number"),
         ("INFO oov-hours 3\n", "an INFO line has no number"),
         ("\0\0\0", "unknown key"),
     ],
