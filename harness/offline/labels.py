@@ -14,7 +14,7 @@ import math
 import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path, PurePath
 
 from harness.base.text_file import COMMENT, CsvRows, Problems, read_text, separator_of, shown, without_mark
@@ -452,18 +452,13 @@ class LabelsOfRecordings:
             file = read_labels(label_files[0], self._encoding, self._tier)
             if not file.names_recordings:
                 return file, ""
-            candidates_by_name = {recording: (file, recording) for recording in file.labels}
-        else:
-            candidates_by_name = self._by_name
-        endings = ("/".join(path.parts[index:]) for index in range(len(path.parts)))  # the longest first
-        for key in (name, *endings, path.stem):
-            if key in candidates_by_name:
-                return candidates_by_name[key]
-        same_names = [key for key in candidates_by_name if PurePath(key).name == path.name]
-        if len(same_names) > 1:
-            problem = f"the labels of {shown(same_names[0])} and {shown(same_names[1])} may both be its"
-            raise InputError(problem, place=Place(name), remedy="Name recordings in the labels as the list does")
-        return candidates_by_name[same_names[0]] if same_names else None
+            recording = _named_recording(file.labels, name)
+            if recording is None:
+                problem, remedy = f"it has no labels of {shown(path.name)}", "Spell the recording as its file is called"
+                raise InputError(problem, place=Place(file.path), remedy=remedy)
+            return file, recording
+        recording = _named_recording(self._by_name, name)
+        return None if recording is None else self._by_name[recording]
 
     def _demand_phrases_of_all_or_none(self, label_lists: Sequence[Labels]) -> None:
         all_labels = [label for labels in label_lists for label in labels]
@@ -473,6 +468,21 @@ class LabelsOfRecordings:
             start, nameless_count = exact(nameless.start_s, 9), len(all_labels) - named_count
             problem = f"{named_count} labels name a phrase, and {nameless_count} do not, such as the one at {start} s"
             raise InputError(problem, remedy="Name the phrase of every label, or of none: then any phrase counts")
+
+
+def _named_recording(labelled_names: Collection[str], name: str) -> str | None:
+    """The name by which labels call a recording; None if they do not. InputError if two of their names may be its.
+    name: that of the recording in its list."""
+    path = PurePath(name.partition("::")[0])
+    endings = ("/".join(path.parts[index:]) for index in range(len(path.parts)))  # the longest first
+    for key in (name, *endings, path.stem):
+        if key in labelled_names:
+            return key
+    same_names = [key for key in labelled_names if PurePath(key).name == path.name]
+    if len(same_names) > 1:
+        problem = f"the labels of {shown(same_names[0])} and {shown(same_names[1])} may both be its"
+        raise InputError(problem, place=Place(name), remedy="Name recordings in the labels as the list does")
+    return same_names[0] if same_names else None
 
 
 def _label_files_in(place: str) -> list[str]:

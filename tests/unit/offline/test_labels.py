@@ -130,6 +130,11 @@ def _none(path: Path) -> object:
     return LabelsOfRecordings([]).labels_of(CollectedFiles("x", ("nowhere/hour.wav",), {}))
 
 
+def _other(path: Path) -> object:
+    (path.parent / "hour.csv").write_text("audio,start,end\nHOUR.wav,1,2\n", encoding="utf-8")
+    return LabelsOfRecordings([]).labels_of(CollectedFiles("x", (str(path.parent / "hour.wav"),), {}))
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -159,7 +164,12 @@ def test_all_mistakes_are_listed_with_their_lines(tmp_path: Path, name: str, con
 
 
 @pytest.mark.parametrize(
-    ("write", "message"), [(_two, "several label files"), (_none, "no labels for it.*--long-labels")]
+    ("write", "message"),
+    [
+        (_two, "several label files"),
+        (_none, "no labels for it.*--long-labels"),
+        (_other, r"hour\.csv: it has no labels of 'hour\.wav'"),
+    ],
 )
 def test_a_recording_has_one_file_of_labels(tmp_path: Path, write: Callable[[Path], object], message: str) -> None:
     with pytest.raises(InputError, match=message):
