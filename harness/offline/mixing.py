@@ -17,7 +17,7 @@ from harness.base.text_file import safe_csv
 from harness.base.whole_file import atomic_stream, write_atomically
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
-from harness.model.numbers import exact
+from harness.model.numbers import exact, seconds
 from harness.model.offline import PHRASE
 from harness.model.stimulus import RecordingPiece, Samples, Waveform
 from harness.offline.file_sources import CollectedFiles
@@ -108,13 +108,22 @@ class Mixer:
                 self._traits.append(blank_row | row)
         self._background = [_path(name, recordings.folder) for recordings in background for name in recordings.names]
         self._lengths_s = [check(path) for path in self._background]
-        for path in self._phrases:
-            check(path)
-            if _speech(path, request.rate_hz) is None:
-                raise InputError("it contains no speech", place=Place(path), remedy="Remove it")
         self.hours = sum(self._lengths_s) / 3600 if request.hours is None else request.hours
         if round(self.hours * 3600) < 1:
             raise InputError("there is less than a second of background", remedy="Add recordings, or increase --hours")
+        file_s = min(request.file_s, self.hours * 3600)
+        for path in self._phrases:
+            check(path)
+            speech = _speech(path, request.rate_hz)
+            if speech is None:
+                raise InputError("it contains no speech", place=Place(path), remedy="Remove it")
+            # No other phrase would be planted after one that never fits.
+            after_gap_s = (len(speech.samples) - speech.start) / request.rate_hz
+            needed_s = max(request.gap_s[0], speech.start / request.rate_hz) + after_gap_s + MIN_TAIL_S
+            if needed_s > file_s:
+                problem = f"with the least gap, it needs {seconds(needed_s)}, but recordings have {seconds(file_s)}"
+                remedy = "Increase --file-minutes or --hours, decrease --gap, or remove it"
+                raise InputError(problem, place=Place(path), remedy=remedy)
         self._unused_phrases: list[int] = []
 
     def write(self, folder: Path) -> Iterator[tuple[int, int]]:

@@ -164,10 +164,19 @@ def _silent(folder: Path) -> None:
     raise run.exception
 
 
+def _too_long(folder: Path) -> None:
+    options = ["--background", "home", "--file-minutes", "0.1", "--gap", "3.6", "9", "-o", "x"]
+    run = CliRunner().invoke(group, ["mix", "yes", *options], standalone_mode=False)
+    assert not (folder / "x").exists()
+    assert run.exception is not None
+    raise run.exception
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         (_again, "the folder is not empty"),
+        (_too_long, r"300\.wav.* it needs 6\.20 s, but recordings have 6\.00 s"),
         (_swapped, "the first value is larger than the second"),
         (_silent, "the recording is silent"),
     ],
