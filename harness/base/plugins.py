@@ -177,7 +177,8 @@ def _check_value(setting: Setting, value: str) -> None:
             if not Path(value).is_file():
                 raise _value_error(setting, value, "there is no such file")
         case SettingKind.TEXT:
-            pass
+            if setting.default and not value.strip():
+                raise _value_error(setting, value, "it must not be empty")
 
 
 def _value_error(setting: Setting, value: str, why: str) -> InputError:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.options import SHIPPED_FILE, FiniteRange, argument, flag, option, verb
+from harness.cli.options import SHIPPED_FILE, FiniteRange, argument, choose_one, flag, option, verb
 from harness.model.errors import InputError, SoundError, demand_main_options
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed, signed
@@ -118,6 +118,9 @@ def command(
     from harness.scenario.bench import load_bench
     from harness.sound.calibration import CalibrationKeys, settings_of, write_calibration
 
+    choose_one(equalise=equalise, meter=meter.meter, meter_reading=meter.reading)
+    choose_one(equalise=equalise, calibrator=calibrator)
+    choose_one(equalise=equalise, weighting=weighting != "A")
     bench = load_bench(bench_file)
     equipment = _find_equipment(bench, name)
     is_microphone = equipment is bench.microphone
@@ -126,8 +129,6 @@ def command(
         return
     if calibrator and not is_microphone:
         raise InputError("--calibrator applies only to the microphone", remedy="Omit it, or name `microphone`")
-    if meter.meter is not None and meter.reading is not None:
-        raise InputError("--meter and --meter-reading cannot be combined", remedy="Omit one of them")
     signal: Signal = "1 kHz" if tone or calibrator else "pink noise"
     prompt = "Level of the calibrator, dB" if calibrator else f"Reading of the meter, dB({weighting})"
     if is_microphone:

@@ -12,7 +12,7 @@ from harness.base.foreign import plain_text
 from harness.cli.options import A_FILE, argument, option, verb
 from harness.cli.sound import recording_device
 from harness.model.errors import InputError, SoundError
-from harness.model.numbers import exact, fixed, seconds
+from harness.model.numbers import exact, fixed, moment, seconds
 
 if TYPE_CHECKING:
     from harness.model.bench import Bench
@@ -86,12 +86,13 @@ def _device_name(bench: Bench | None, device: str | None) -> str:
 
 
 def _cut_span(sound: Waveform, start_s: float, end_s: float) -> Waveform:
-    """A part of a sound, up to its end if that comes first. InputError if the part would begin after the sound."""
+    """A part of a sound. InputError if it would end after the sound."""
     from harness.model.stimulus import Waveform
 
-    if start_s >= sound.duration_s:
+    if round(end_s - sound.duration_s, 3) > 0:  # in whole milliseconds, as the error states the end of the sound
         raise InputError(
-            f"--start {exact(start_s)} is after the end of the sound ({seconds(sound.duration_s)})", remedy="Change it"
+            f"--end {exact(end_s)} is after the end of the sound ({moment(sound.duration_s)})",
+            remedy="Change --start and --end",
         )
     return Waveform(sound.samples[round(start_s * sound.rate_hz) : round(end_s * sound.rate_hz)], sound.rate_hz)
 

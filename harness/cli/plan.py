@@ -75,9 +75,12 @@ class PlanOptions:
     correlation: float = option("Correlation within a talker, for --per-talker.", within=(0, 1), default=CORRELATION)
 
     def __post_init__(self) -> None:
-        demand_main_options(
-            [("--correlation", self.correlation != CORRELATION, "--per-talker", self.per_talker is not None)]
-        )
+        has_rate = self.fa_below is not None or self.sprt is not None
+        has_share = self.fr_below is not None or self.difference is not None
+        demand_main_options((
+            ("--correlation", self.correlation != CORRELATION, "--per-talker", self.per_talker is not None),
+            ("--per-talker", has_rate and self.per_talker is not None, "--fr-below or --difference", has_share),
+        ))  # fmt: skip
         if self.fa_expected is not None and self.fa_below is None:
             raise InputError("--fa-expected needs a claim", remedy="Add --fa-below")
         if self.fr_expected is not None and self.fr_below is None:

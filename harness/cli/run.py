@@ -27,6 +27,7 @@ from harness.cli.options import (
     json_option,
     option,
     option_group,
+    seed_option,
     site_options,
     verb,
 )
@@ -61,8 +62,9 @@ class WatchOptions:
     no_watch: bool = False
 
     def __post_init__(self) -> None:
-        if self.plain and self.as_json:
-            raise InputError("--plain and --json cannot be combined", remedy="Choose one")
+        choose_one(plain=self.plain, json=self.as_json)
+        choose_one(plain=self.plain, no_watch=self.no_watch)
+        choose_one(json=self.as_json, no_watch=self.no_watch)
         if self.report is not None and self.no_watch:
             raise InputError(
                 "--junit is written when the run ends, and --no-watch does not wait for that",
@@ -356,7 +358,7 @@ def command(
     scenario: Path = argument(type=SHIPPED_FILE),
     bench: Path = option("The bench file.", required=True, type=SHIPPED_FILE),
     sessions: Path = sessions_option,
-    seed: int | None = option(
+    seed: int | None = seed_option(
         "Random seed for noise, simulated devices, and orders other than `listed`.", show_default="the scenario's"
     ),
     options: WatchOptions = option_group(**VIEW, **JUNIT, **NO_WATCH),

@@ -90,6 +90,8 @@ def checked_url(url: str, schemes: tuple[str, ...], name: str, remedy: str) -> S
     except ValueError:
         is_valid = False
     if not is_valid or not url.isprintable() or " " in url:
+        if url.count(":") > 2 and "[" not in url:
+            remedy += ", with an IPv6 address in brackets"
         raise InputError(f"url: {url!r} is not {name}", remedy=remedy)
     if "@" in parts.netloc:
         raise InputError("url contains a user or a password", remedy="Name the variable of a token in `token_env`")

@@ -260,6 +260,7 @@ def test_a_monitor_reads_the_messages(profile: DeviceProfile, tmp_path: Path) ->
         ("url", "ws://", "is not a WebSocket URL"),
         ("url", "ws://bus:70000/core", "is not a WebSocket URL"),
         ("url", "ws://bus/a b", "is not a WebSocket URL"),
+        ("url", "ws://::1:8181/core", "is not a WebSocket URL.*, with an IPv6 address in brackets"),
         ("url", "ws://me:secret@bus/core", "contains a user or a password"),
         ("text_message", '{"text": "what"}', "text_message does not contain {text}"),
         ("ping_s", 0.1, "ping_s is 0.1"),

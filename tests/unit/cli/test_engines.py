@@ -109,6 +109,7 @@ def test_a_model_is_loaded_with_settings_and_described() -> None:
         (["microwakeword", "-s", "threshold=1"], InputError, "needs the model"),
         (["-s", "threshold=1"], InputError, "needs the model"),
         (["microwakeword:alexa", "-s", "threshold"], InputError, "is not a setting"),
+        (["faster_whisper:tiny.en", "-s", "language="], InputError, "language cannot be '': it must not be empty"),
         (["microwakeword:alexa", "-s", "treshold=1"], InputError, "Did you mean 'threshold'"),
     ],
 )

@@ -220,6 +220,19 @@ def test_junit_report_is_refused_without_watching(tmp_path: Path) -> None:
     assert not report.exists()
 
 
+@pytest.mark.parametrize("option", ["--plain", "--json"])
+def test_no_watch_is_refused_with_an_option_of_watching(tmp_path: Path, option: str) -> None:
+    result = harness("resume", ended(tmp_path, Outcome.RESPONDED), "--no-watch", option)
+    assert isinstance(result.exception, InputError)
+    assert f"{option} and --no-watch cannot be combined" in str(result.exception)
+
+
+def test_a_negative_seed_is_refused(tmp_path: Path) -> None:
+    result = harness("run", INPUTS / "deaf.yaml", "--bench", INPUTS / "bench.yaml", "--prepare", "--seed", "-1")
+    assert result.exit_code == 2
+    assert "--seed" in result.output
+
+
 class Terminal(io.StringIO):
     """Standard input or error of somebody who types."""
 
@@ -324,6 +337,9 @@ def test_plan_takes_power_and_talkers_into_account() -> None:
     assert "a new talker for each utterance" in said("--fr-below", "5%")
     refused = CliRunner().invoke(command, ["--fr-below", "5%", "--correlation", "0.5"])
     assert "--correlation needs --per-talker" in str(refused.exception)
+    assert json.loads(said("--per-talker", "20", "--json"))["design_effect"] == pytest.approx(2.9)
+    refused = CliRunner().invoke(command, ["--fa-below", "0.1", "--per-talker", "20"])
+    assert "--per-talker needs --fr-below or --difference" in str(refused.exception)
 
 
 def test_plan_counts_files_for_comparing_two_systems() -> None:

@@ -36,7 +36,11 @@ from harness.cli import group
         ("run a b --bench b", "harness run: too many arguments: b. Usage: harness run [OPTIONS] SCENARIO"),
         (
             "run a --bench b --seed x",
-            "harness run: --seed: 'x' is not a whole number. Write a whole number, such as 10",
+            "harness run: --seed: 'x' is not a whole number. Write a whole number, at least 0",
+        ),
+        (
+            "admin voices say a --gap-ms x",
+            "harness admin voices say: --gap-ms: 'x' is not a whole number. Write a whole number, such as 10",
         ),
         ("score snor a", "harness score snor: --output-format is missing. Add --output-format [lsn|esn|snr]"),
         ("score -r a -H b --unit x", "harness score: --unit: 'x' is not supported. Use word, char or mixed"),

@@ -341,6 +341,14 @@ def test_options_of_a_meter_are_refused_without_one(tmp_path: Path, option: list
         CliRunner().invoke(command, [str(bench(tmp_path, "")), "near", *option], catch_exceptions=False)
 
 
+@pytest.mark.parametrize(
+    "option", [["--meter-reading", "60"], ["--meter", "/dev/ttyUSB0"], ["--calibrator"], ["--weighting", "C"]]
+)
+def test_options_of_a_meter_are_refused_with_equalise(tmp_path: Path, option: list[str]) -> None:
+    with pytest.raises(InputError, match=f"--equalise.* {option[0]}.* cannot be combined"):
+        CliRunner().invoke(command, [str(bench(tmp_path, "")), "near", "--equalise", *option], catch_exceptions=False)
+
+
 def test_both_levels_at_once_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputProblems, match="there is also a level_dbfs"):
         scenario(tmp_path, ", level_spl: 60, level_dbfs: -26")

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 import soxr
+from click.testing import CliRunner
 
 from harness.base.plugins import Group, load
+from harness.cli.earcons import learn_earcon
 from harness.model.bench import EarconMeaning
 from harness.model.errors import InputError, InputProblems
 from harness.model.observation import Earcon, Intent, SpeechEnded, SpeechStarted, Wake
@@ -263,6 +266,16 @@ def test_a_chime_is_learned_beside_others_in_folders_and_again_after_its_loss(tm
 def test_sound_without_a_usable_chime_is_refused(samples: Mono, message: str) -> None:
     with pytest.raises(InputError, match=message):
         cut_chime(Waveform(samples, 48000))
+
+
+def test_a_span_beyond_the_recording_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "chime.wav"
+    soundfile.write(path, two_tones(), 48000)
+    duration_s = len(two_tones()) / 48000
+    options = ["--device", "kitchen", "--from", str(path), "--start", "0", "--end", f"{duration_s + 0.002:.3f}"]
+    with pytest.raises(InputError, match=rf"--end .+ is after the end of the sound \({duration_s:.3f} s\)"):
+        CliRunner().invoke(learn_earcon, options, catch_exceptions=False)
 
 
 def test_the_chime_is_told_from_the_voice_that_asked_for_it() -> None:
