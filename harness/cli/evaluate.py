@@ -72,6 +72,11 @@ def _parse_groupings(ctx: click.Context, param: click.Parameter, values: Sequenc
     return tuple(groupings)
 
 
+def _parse_prefix(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """A callback: the prefix of a sweep's files, without the ending that each of them gets."""
+    return None if value is None else re.sub(r"\.(csv|json|png|svg)$", "", value)
+
+
 _PLACE = (
     "a folder, a sound file, a quoted pattern, a .zip, a manifest (.csv, .tsv, .jsonl, .parquet, wav.scp), "
     "or - for names"
@@ -170,7 +175,7 @@ _LIMITS = option_group(
 _SWEEP = option_group(
     prefix=option(
         "Count at every threshold; write PREFIX.csv, .json, .png, .svg (without PREFIX: X.det.* next to X.log).",
-        "--sweep", is_flag=False, flag_value=BESIDE_LOG, metavar="[PREFIX]",
+        "--sweep", is_flag=False, flag_value=BESIDE_LOG, metavar="[PREFIX]", callback=_parse_prefix,
     ),
     dev_inv=_list_option("In-vocabulary list, folder or manifest for choosing an operating point."),
     dev_oov=_list_option("Out-of-vocabulary list, folder or manifest for choosing an operating point."),

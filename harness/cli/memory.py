@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-import click
-
 from harness.base.foreign import plain_text
 from harness.base.places import demand_distinct
 from harness.base.plain_json import picked
@@ -18,11 +16,11 @@ from harness.cli.sessions import session_folder
 from harness.cli.streams import drawn_progress, standard_output
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
+from harness.model.scenario import AxisName
 
 if TYPE_CHECKING:
     from harness.session.figures.memory import MemoryFinding, MemoryLength, MemoryPoint
 
-AXES = ("voice", "level_dbfs", "gap_ms", "position", "noise")
 COLUMNS = (
     "session", "trial", "device", "conditions", "planned_s", "waited_s", "error_s", "to_wake_s",
     "shown", "answer", "answer_by", "why",
@@ -45,7 +43,7 @@ def command(
     printed: OutputFormat = printed_options(
         "Print results and pairs as JSON.", "Print one row per pair, for a spreadsheet."
     ),
-    axis: str | None = option("Group by this axis of the matrix.", "--by", type=click.Choice(AXES)),
+    axis: AxisName | None = option("Group by this axis of the matrix.", "--by", metavar="AXIS"),
 ) -> None:
     """Report how long devices remember, and recommend a `context_wait_s`.
 

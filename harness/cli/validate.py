@@ -299,11 +299,9 @@ def _as_json(findings: ValidatedFiles) -> dict[str, object]:
 
     files: list[dict[str, object]] = []
     for kind, path, content in _in_print_order(findings):
-        if kind is FileKind.GRAMMAR:
-            continue
         row: dict[str, object] = {"file": str(path), "kind": kind.value}
         if kind in _FIRST:
-            row["id"] = content.id
+            row["id"] = content.name if kind is FileKind.GRAMMAR else content.id
         if kind is FileKind.SCENARIO:
             trials, cells = planned_trials(content)
             planned = _trials_by_kind(content, findings.plans.get(path)).total()

@@ -422,6 +422,13 @@ def test_json_lists_planned_and_skipped_files(tmp_path: Path) -> None:
     assert "'scenario'" in report["problems"][0]["remedy"]
 
 
+def test_json_lists_grammars(tmp_path: Path) -> None:
+    path = tmp_path / "g.yaml"
+    path.write_text("grammar: tea\nintents: [{intent: ask, say: [tea please]}]\n", encoding="utf-8")
+    report = json.loads(harness("validate", "--json", tmp_path).stdout)
+    assert report["files"] == [{"file": str(path), "kind": "grammar", "id": "tea"}]
+
+
 def test_positions_do_not_multiply_what_the_bench_injects(tmp_path: Path) -> None:
     texts = {
         "s.yaml": "scenario: s\ntrials: [{kind: wake, repeat: 2}]\nmatrix: {axes: {position: [near, far]}}\n",

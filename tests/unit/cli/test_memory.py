@@ -72,6 +72,15 @@ def test_sessions_are_pooled_and_conditions_are_separated(tmp_path: Path) -> Non
     assert "device kitchen, position far: 12 of 12 pairs count" in apart
 
 
+def test_pairs_are_grouped_by_any_axis_of_a_matrix(tmp_path: Path) -> None:
+    pairs = [replace(pair, conditions=(("room", "hall"),)) for pair in clear_cut(5.0, WAITS)]
+    folder = store(tmp_path / "one", session(*pairs))
+    assert "device kitchen, room hall: 12 of 12 pairs count" in run("--by", "room", folder)
+    refused = CliRunner().invoke(memory.command, [folder, "--by", "rom"])
+    assert refused.exit_code == 2
+    assert "'room'" in refused.output
+
+
 def test_a_session_that_is_named_twice_does_not_count_twice(tmp_path: Path) -> None:
     folder = store(tmp_path / "one", session(*clear_cut(5.0, WAITS)))
     with pytest.raises(InputError, match="a session is named twice"):

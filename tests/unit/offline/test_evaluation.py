@@ -275,6 +275,7 @@ def test_a_limit_on_an_unmeasured_figure_is_refused_at_once() -> None:
         (("-l", "b.log", "--html", "b.log"), "b.log: the page or JUnit would replace this file"),
         (("-l", "b.log", "--junit", "./b.log.json"), "b.log.json: the page or JUnit would replace this file"),
         (("--sweep", "p", "--html", "p.csv"), "p.csv: the page or JUnit would replace this file"),
+        (("--sweep", "p.csv", "--html", "p.svg"), "p.svg: the page or JUnit would replace this file"),
         (("--in", "m.csv"), "the phrase_end_s of 'b.wav' is not a time in seconds: 'nan'"),
     ],
 )
