@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +13,7 @@ from harness.base.strict_yaml import Plain
 from harness.model.choices import FileKind
 from harness.model.errors import nearest
 from harness.model.scenario import (
+    AxisName,
     AxisValue,
     CloseDialogue,
     Defaults,
@@ -251,6 +252,7 @@ class ScenarioReader:
 
     def _read_query(self, keys: StimulusKeys, key_path: KeyPath) -> Query | None:
         """A query, whose words are a text or a recording; None if it has neither or both."""
+        self._refuse_varied(keys, ("voice",), "stimulus", key_path)
         match keys.text, keys.recording:
             case str() as text, None:
                 if keys.transcript is not None:
@@ -334,13 +336,19 @@ class ScenarioReader:
             opening=self._opening_spec(keys.opening, (*key_path, "opening")) if keys.opening else None,
         )
         template = replace(template, ambient=with_default_voice(template, self._default_voice))
-        axes = self._read_mapping("matrix").get("axes")
-        for axis in axes_of(template) & set(axes if isinstance(axes, dict) else ()):
+        self._refuse_varied(keys, axes_of(template), "trial", key_path)
+        return template
+
+    def _refuse_varied(self, keys: Keys, axes: Iterable[AxisName], noun: str, key_path: KeyPath) -> None:
+        """Notes keys that the matrix sets for every trial. axes: those that make a difference. noun: of the entry."""
+        matrix_axes = self._read_mapping("matrix").get("axes")
+        for axis in set(axes) & set(matrix_axes if isinstance(matrix_axes, dict) else ()):
             key = "level_dbfs" if axis == "level_spl" else axis  # the matrix has the level in either unit
             if key in keys.model_fields_set:
-                remedy = f"Remove one of the two; the matrix sets {axis} for every trial"
-                self._findings.add((*key_path, key), f"the trial sets {key}, which the matrix varies", remedy, key=True)
-        return template
+                line = self._findings.place(("matrix", "axes", axis)).line
+                remedy = f"Remove one of the two; the matrix sets {axis} for every trial, on line {line}"
+                problem = f"the {noun} sets {key}, which the matrix varies"
+                self._findings.add((*key_path, key), problem, remedy, key=True)
 
     def _refuse_duplicate_ids(self, section: str, noun: str) -> None:
         """Notes entries with the id of an earlier one. A trial without an id has the name of its query or kind."""
