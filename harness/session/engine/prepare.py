@@ -112,12 +112,24 @@ _ANY_TEXT = "hello"
 
 
 def refuse_unplayable(scenario: Scenario, trials: Iterable[Trial]) -> None:
-    """Renders one stimulus with every voice and every recording. Raises InputProblems with all that cannot be rendered.
+    """Renders the loudest stimulus with every voice and every recording. Raises InputProblems with all that cannot be
+    rendered.
 
     A single problem is raised as it is.
     """
-    recipes = ((trial.template, trial.recipe, _render_kind(trial)) for trial in trials if not trial.talker)
-    _refuse_unrenderable(scenario, recipes)
+    rendered_trials = [trial for trial in trials if not trial.talker]
+    rendered_trials.sort(key=lambda trial: _levels(trial.recipe), reverse=True)
+    _refuse_unrenderable(scenario, ((trial.template, trial.recipe, _render_kind(trial)) for trial in rendered_trials))
+
+
+def _levels(recipe: StimulusRecipe) -> list[float]:
+    """The levels of the speech, its noise and its opening, dBFS, the highest first."""
+    levels = [recipe.level_dbfs]
+    if recipe.noise is not None:
+        levels.append(recipe.noise.dbfs(recipe.level_dbfs))
+    if recipe.opening is not None:
+        levels.append(recipe.opening.level_dbfs)
+    return sorted(levels, reverse=True)
 
 
 def refuse_unspeakable(scenario: Scenario) -> None:
@@ -136,9 +148,10 @@ def refuse_unspeakable(scenario: Scenario) -> None:
 def _refuse_unrenderable(
     scenario: Scenario, recipes: Iterable[tuple[str, StimulusRecipe, object]], *, languages: bool = True
 ) -> None:
-    """Renders one of each kind of recipe. Raises the problem with the one that fails, or InputProblems with several.
+    """Renders the first of each kind of recipe. Raises the problem with the one that fails, or InputProblems with
+    several.
 
-    recipes: (trial, recipe, kind). Of the recipes of one kind, either all can be rendered or none.
+    recipes: (trial, recipe, kind). If the first of a kind can be rendered, so can the others.
     languages: whether the recipes name the language that will be used; otherwise it may be the device's.
     """
     renders, tried_kinds = renderer(), set[object]()
@@ -159,13 +172,14 @@ def _refuse_unrenderable(
                 problem = f"trial {name!r} cannot be spoken: {error.what}"
                 problems.append(InputError(problem, place=Place(scenario.path), remedy=error.remedy))
         except InputError as error:
+            error.place = error.place or Place(scenario.path)
             problems.append(error)
     if problems:
         raise InputProblems(problems) if len(problems) > 1 else problems[0]
 
 
 def _render_kind(trial: Trial) -> object:
-    """The kind of a trial's stimulus. Of stimuli of one kind, either all can be rendered or none."""
+    """The kind of a trial's stimulus. If the loudest of a kind can be rendered, so can the others."""
     match trial.recipe.query:
         case SpokenText():
             return trial.recipe.voice

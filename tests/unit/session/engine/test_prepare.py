@@ -363,3 +363,13 @@ def test_all_unreadable_recordings_are_named_at_once(tmp_path: Path) -> None:
     assert harness("sound", "recordings", tmp_path / "0.flac").output == "1 recording, 0 cannot be played\n"
     gone = harness("sound", "recordings", tmp_path / "gone.flac")
     assert (gone.exit_code, "the recording does not exist" in gone.output) == (2, True)
+
+
+@pytest.mark.parametrize("axes", ["level_dbfs: [-26, -3]", "noise: [null, {kind: white, level_dbfs: -3}]"])
+def test_the_loudest_stimulus_is_rendered_before_a_run(tmp_path: Path, axes: str) -> None:
+    scenario = written(tmp_path, "text: what time is it")
+    scenario.write_text(f"{scenario.read_text()}matrix: {{axes: {{{axes}}}}}\n")
+    with pytest.raises(InputError, match="would clip") as refusal:
+        prepare(scenario, REHEARSED_BENCH, tmp_path / "sessions")
+    assert str(refusal.value) in harness("validate", scenario, REHEARSED_BENCH).stderr
+    assert str(refusal.value).startswith(f"{scenario}: ")
