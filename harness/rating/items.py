@@ -85,6 +85,7 @@ class HiddenDetails:
 
     - gold: the known answer; None without one.
     - moves: (from rater, to rater) pairs of a coordinator, in order; "" for nobody.
+    - earlier_ids: blind ids of the responses in earlier takes of the trial, which a move may name.
     - answered_wall_s: Unix time at which the trial was first answered; never earlier than those before it in its log.
     - the others: as in the trial.
     """
@@ -97,6 +98,7 @@ class HiddenDetails:
     conditions: tuple[tuple[str, str], ...] = ()
     gold: GoldItem | None = None
     moves: tuple[tuple[str, str], ...] = ()
+    earlier_ids: tuple[str, ...] = ()
     answered_wall_s: float = 0.0
 
 

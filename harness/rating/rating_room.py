@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -357,14 +358,15 @@ class RatingRoom:
 
 
 def _apply_moves(items: Sequence[Item], sessions: Sequence[SessionItems], round_id: str) -> tuple[Item, ...]:
-    """The items with the moves of coordinators in this round."""
-    moves: dict[str, list[tuple[str, str]]] = {}
+    """The items with the moves of coordinators in this round, also those of the responses before a re-run."""
+    moves: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    current_ids = {earlier_id: item.id for item in items for earlier_id in item.hidden.earlier_ids}
     for session in sessions:
         for move in session.moves:
             if move.round != round_id:
                 continue
             for item_id, new_rater in move.items:
-                moves.setdefault(item_id, []).append((move.rater, new_rater))
+                moves[current_ids.get(item_id, item_id)].append((move.rater, new_rater))
     return tuple(replace(item, hidden=replace(item.hidden, moves=tuple(moves.get(item.id, ())))) for item in items)
 
 

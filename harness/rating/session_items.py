@@ -208,6 +208,13 @@ def _make_item(
         # Its frame decides whether it is repeated. Only an understood query has a response to judge.
         recognition = Recognition.YES
     key = (trial.id, response.take, response.attempt)
+    earlier_hashes = (
+        attempt.frozen.clip.sha256
+        for earlier_take in judged.trial.takes
+        if earlier_take.take < response.take
+        for attempt in earlier_take.attempts
+        if attempt.frozen
+    )
     transcript = response.transcript
     if transcript is None and transcripts.get(key):
         transcript = transcripts[key][0]
@@ -241,6 +248,7 @@ def _make_item(
             query_class=trial.query_class,
             conditions=trial.conditions,
             gold=gold.get(trial.id),
+            earlier_ids=tuple(blind_id(seed, judged.session_id, trial.id, sha256) for sha256 in earlier_hashes),
             answered_wall_s=answered_wall_s.get(trial.id, 0.0),
         ),
     )

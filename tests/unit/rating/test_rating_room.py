@@ -153,6 +153,31 @@ def test_shares_stay_when_a_trial_is_answered_only_when_it_runs_again(tmp_path: 
     assert {item_id: after[item_id] for item_id in before} == before
 
 
+def test_a_moved_response_stays_with_its_new_rater_when_its_trial_runs_again(tmp_path: Path) -> None:
+    folder = tmp_path / "s1"
+    folder.mkdir()
+    rows = Rows()
+    with SqliteLog(folder) as log:
+        rows.start(planned(1, trial_id="q1"))
+        rows.trial("q1", clip=log.save_clip(Waveform(np.zeros(8000, np.float32), 8000), 1.0))
+        rows.trial("q1", take=2, clip=log.save_clip(Waveform(np.full(8000, 0.5, np.float32), 8000), 9.0))
+        second_take = next(index for index, entry in enumerate(rows.entries) if getattr(entry.record, "take", 1) == 2)
+        for entry in rows.entries[:second_take]:
+            log.append(entry.record)
+        with closing(open_room([folder], SHARED)) as room:
+            ((first_id, old_raters),) = raters_by_item(room.items, SHARED).items()
+            (old_rater,) = old_raters
+            new_rater, last_rater = (rater for rater in SHARED.raters if rater != old_rater)
+            assert room.reassign(old_rater, (new_rater,), "carla") == (1, 0)
+            for entry in rows.entries[second_take:]:
+                log.append(entry.record)
+            room.refresh()
+            ((second_id, raters),) = raters_by_item(room.items, SHARED).items()
+            assert (second_id == first_id, raters) == (False, {new_rater})
+            assert room.reassign(new_rater, (last_rater,), "carla") == (1, 0)
+            assert raters_by_item(room.items, SHARED) == {second_id: {last_rater}}
+
+
 def test_items_shown_never_name_the_device(room: RatingRoom) -> None:
     for response in room.items:
         shown = replace(response, hidden=type(response.hidden)(), subject=type(response.subject)("", 1, ""))
