@@ -304,7 +304,7 @@ class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
 
     PLACE = "/annotate"
     INSTRUCTIONS, GUIDE = "annotation_instructions.html", "annotation_guide.html"
-    STALE = "Nothing was saved: you finished that page in another window. This is the page that is open now."
+    STALE = "Nothing was saved: you have worked in another window since. This is the page that is open now."
     NOT_INVITED = (
         "You are invited to this site, but you are not an annotator of this project. Ask the person who invited you."
     )

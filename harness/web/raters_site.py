@@ -354,7 +354,7 @@ class RatersSite(SeatedSite[Seat, Post]):
 
     PLACE = "/judge"
     INSTRUCTIONS, GUIDE = "instructions.html", "guide.html"
-    STALE = "Nothing was saved: you finished that response in another window. This is the response that is open now."
+    STALE = "Nothing was saved: you have worked in another window since. This is the response that is open now."
     NOT_INVITED = "You are invited to this site, but not to this round. Ask the person who invited you."
 
     def __init__(

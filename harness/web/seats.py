@@ -53,7 +53,7 @@ class Admission(Enum):
 
     - ACCEPTED: it may.
     - REPEATED: the same post was already carried out.
-    - STALE: its page does not show the current item, or is of an earlier turn.
+    - STALE: its page does not show the current item, is of an earlier turn, or may have an older comment.
     """
 
     ACCEPTED = auto()
@@ -62,7 +62,7 @@ class Admission(Enum):
 
 
 MAX_PAGES = 20
-"""Number of pages of one turn whose comments are remembered."""
+"""Number of pages of one turn whose comments are remembered: those that were sent or that posted last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +100,7 @@ class BaseSeat(ABC):
     - known_reading: number of the last reading of files that the desk knows.
     - latest_form: the latest form that arrived: the document, and the number that its script gave the form.
     - comments: the last known comment in each page of this turn, by name of the page.
+    - comment_changed: whether a page has changed the comment in this turn.
     """
 
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -109,6 +110,7 @@ class BaseSeat(ABC):
     known_reading: int = 0
     latest_form: tuple[str, int] = ("", 0)
     comments: dict[str, str] = field(default_factory=dict)
+    comment_changed: bool = False
 
     @property
     @abstractmethod
@@ -143,29 +145,32 @@ class BaseSeat(ABC):
         self.turn_number += 1
         self.last_post_id = post_id
         self.comments.clear()
+        self.comment_changed = False
 
     def add_page(self) -> str:
         """Makes the name of a page before it is sent, and remembers the comment that the page shows."""
-        while len(self.comments) >= MAX_PAGES:
-            oldest = next(iter(self.comments))
-            del self.comments[oldest]
         name = secrets.token_hex(4)
-        self.comments[name] = self.comment
+        self._remember(name, self.comment)
         return name
+
+    def _remember(self, page: str, comment: str) -> None:
+        self.comments.pop(page, None)
+        self.comments[page] = comment
+        while len(self.comments) > MAX_PAGES:
+            del self.comments[next(iter(self.comments))]
 
     def save_comment(self, post: SubmittedForm, write: Callable[[str], object]) -> None:
         """Calls `write` with the comment of a form if the page has changed it. Raises what `write` raises.
 
-        A page on which nothing was typed must not undo what was typed on another page of the same item. This needs the
-        comment with which the page was sent, so it does not apply to pages that are no longer remembered.
+        A page on which nothing was typed must not undo what was typed on another page of the same item.
         """
         if post.comment is None:
             return
-        comment, page_comment = to_nfc(post.comment), self.comments.get(post.page)
-        if comment not in (page_comment, to_nfc(self.comment)):
+        comment = to_nfc(post.comment)
+        if comment not in (self.comments.get(post.page), to_nfc(self.comment)):
             write(post.comment)
-        if page_comment is not None:
-            self.comments[post.page] = comment
+            self.comment_changed = True
+        self._remember(post.page, comment)
 
     def note_form(self, form_number: str) -> bool:
         """Records that a form arrived, and returns whether a later form of its document had arrived before.
@@ -190,13 +195,22 @@ class BaseSeat(ABC):
         """
         if post.post_id == self.last_post_id or self.is_saved(post.post_id):
             return Admission.REPEATED
-        if post.item_key != self.item_key:
+        if post.item_key != self.item_key or self._may_undo_comment(post):
             return Admission.STALE
         if post.turn == self.turn:
             return Admission.ACCEPTED
         start_id, _, _ = post.turn.partition(".")
         is_from_before_restart = start_id != self.start_id
         return Admission.ACCEPTED if outlasts_restart and is_from_before_restart else Admission.STALE
+
+    def _may_undo_comment(self, post: SubmittedForm) -> bool:
+        """Whether the comment has changed in this turn, perhaps after the page of this post was sent.
+
+        The comment with which the page was sent is no longer known, so it may be one that the page only repeats.
+        """
+        if post.comment is None or post.page in self.comments or not self.comment_changed:
+            return False
+        return to_nfc(post.comment) != to_nfc(self.comment)
 
 
 def hash_content(fields: dict[str, str]) -> str:

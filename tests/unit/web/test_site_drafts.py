@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.unit.web.visitors import Premises
+from harness.web.seats import MAX_PAGES
+from tests.unit.web.visitors import Premises, fields_of
 
 
 def test_untouched_page_does_not_overwrite_comments_of_another(premises: Premises) -> None:
@@ -16,3 +17,30 @@ def test_untouched_page_does_not_overwrite_comments_of_another(premises: Premise
     ann.press("draft.quiet", other, comment="", change="8.3")
     ann.press("label.wrong", typed, comment="first", change="7.3")
     assert [row.comment for row in premises.rows] == ["the lamp went on", ""], "emptied on purpose"
+
+
+def test_forgotten_page_does_not_undo_a_newer_comment(premises: Premises) -> None:
+    ann = premises.rater("ann")
+    forgotten, typed = ann.page(), ann.page()
+    for _ in range(MAX_PAGES):
+        ann.page()
+        ann.press("draft.quiet", typed, comment="a page that posts is not forgotten")
+    ann.press("draft.quiet", typed, comment="the lamp went on")
+    answer = ann.press("label.wrong", forgotten)
+    assert (answer.status_code, premises.rows) == (409, [])
+    assert "you have worked in another window since" in answer.text
+    assert ann.press("label.wrong").status_code == 303
+    assert [row.comment for row in premises.rows] == ["the lamp went on"]
+
+
+def test_page_from_before_a_restart_does_not_undo_a_newer_comment(premises: Premises) -> None:
+    ann = premises.rater("ann")
+    typed, blank = ann.page(), ann.page()
+    premises.restart()
+    ann = premises.rater("ann")
+    word = fields_of(ann.page())["form_word"]
+    for comment in ("the lamp", "the lamp went on"):
+        assert ann.press("draft.quiet", typed, comment=comment, form_word=word).status_code == 204
+    assert ann.press("label.wrong", blank, form_word=word).status_code == 409
+    assert ann.press("label.wrong", typed, comment="the lamp went on", form_word=word).status_code == 303
+    assert [row.comment for row in premises.rows] == ["the lamp went on"]
