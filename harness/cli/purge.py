@@ -109,7 +109,7 @@ def redact(
 
     reason = required_text(reason, "--reason")
     folder = session_folder(session)
-    if not yes:
+    if not yes and not purging.is_silent(folder, clip, spans):
         _confirm(f"Remove this sound of {plain_text(clip, 80)} for good?", "redact asks before it removes sound")
     click.echo(f"clip {clip} {purging.redact(folder, clip, spans, reason, user_name()).what}")
     click.echo("Transcripts and judgments stay as they are, and so do other clips of the same moment.")

@@ -143,17 +143,35 @@ def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reas
                 raise InputError(problem, remedy="Write the start before the end, both within the clip")
         earlier = redactions(folder).get(name)
         earlier_spans_s = earlier.spans_s if earlier else ()
-        all_spans_s = tuple(sorted({*spans_s, *earlier_spans_s}))
-        for start_s, end_s in all_spans_s:
+        new_spans_s = {span_s for span_s in spans_s if not _is_covered(span_s, earlier_spans_s)}
+        for start_s, end_s in (*earlier_spans_s, *new_spans_s):
             samples[math.floor(start_s * rate_hz) : math.ceil(end_s * rate_hz)] = 0
         buffer = io.BytesIO()
         soundfile.write(buffer, samples, rate_hz, format="FLAC", subtype="PCM_16")
         digest = hashlib.sha256(buffer.getvalue()).hexdigest()
-        if earlier is None or earlier.spans_s != all_spans_s or earlier.sha256 != digest:
+        if new_spans_s or earlier is None or earlier.sha256 != digest:
             with closing(JudgmentLog(folder)) as log:
-                log.append(SoundRedacted(name, digest, tuple(sorted({*spans_s})), reason, by))
+                log.append(SoundRedacted(name, digest, tuple(sorted(new_spans_s or {*spans_s})), reason, by))
         write_atomically(session.clips / name, buffer.getvalue())
     return redactions(folder)[name]
+
+
+def is_silent(folder: Path, name: str, spans_s: Sequence[tuple[float, float]]) -> bool:
+    """Whether earlier redactions have already made all of these spans of a clip silent, so that no sound is removed."""
+    earlier, path = redactions(folder).get(name), SessionFolder(folder).clips / name
+    if earlier is None or not all(_is_covered(span_s, earlier.spans_s) for span_s in spans_s):
+        return False
+    with disk_errors(f"{path} cannot be read"):
+        return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == earlier.sha256
+
+
+def _is_covered(span_s: tuple[float, float], earlier_spans_s: Sequence[tuple[float, float]]) -> bool:
+    """Whether a span lies within earlier ones together. earlier_spans_s: in order."""
+    covered_to_s, end_s = span_s
+    for earlier_start_s, earlier_end_s in earlier_spans_s:
+        if earlier_start_s <= covered_to_s:
+            covered_to_s = max(covered_to_s, earlier_end_s)
+    return covered_to_s >= end_s
 
 
 def _check_redactable(folder: Path, name: str) -> None:

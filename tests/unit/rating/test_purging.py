@@ -239,6 +239,21 @@ def test_a_redacted_span_is_silent_for_good_and_every_reader_says_so(sessions: P
     assert any("is not what was stored" in line for line in check(folder).damage)
 
 
+def test_a_span_that_is_already_silent_is_not_redacted_again(sessions: Path) -> None:
+    folder = sessions / "judged"
+    name = clips(folder)[0]
+    with_sound = (folder / "clips" / name).read_bytes()
+    said("redact", "judged", name, "--span", "0.2", "0.5", "--span", "0.4", "0.6", "--reason", "a name", "--yes")
+    silent, rows = (folder / "clips" / name).read_bytes(), check(folder).rows
+    words = ["redact", "judged", name, "--reason", "again", "--span"]
+    assert f"clip {name} was redacted (0.2 to 0.5 s, 0.4 to 0.6 s)" in said(*words, "0.3", "0.6")  # asks nothing
+    assert ((folder / "clips" / name).read_bytes(), check(folder).rows) == (silent, rows)
+    said(*words, "0.3", "0.6", "--span", "0.6", "0.7", "--yes")
+    assert "; it was redacted (0.6 to 0.7 s)" in said("show", "judged", "--check")
+    (folder / "clips" / name).write_bytes(with_sound)  # killed after the row: there is sound to remove
+    assert "redact asks before it removes sound" in str(CliRunner().invoke(group, [*words, "0.3", "0.6"]).exception)
+
+
 def test_a_redaction_that_was_killed_is_named_and_completed(sessions: Path) -> None:
     folder = sessions / "judged"
     name = clips(folder)[0]
