@@ -290,9 +290,12 @@ def _print_silence(device_monitor: DeviceMonitor, source: DeviceSource) -> None:
         click.echo(f"  {device_monitor.noise}")
     elif not device_monitor.lines and not source.trouble:
         if isinstance(source, HasRate):
-            click.echo("  no data received. Check the baud rate, and that the device writes to this port.")
+            problem, advice = "no data received", "Check the baud rate, and that the device writes to this port."
         else:
-            click.echo("  the device sent nothing. Check that it is on, and that it sends data here.")
+            problem, advice = "the device sent nothing", "Check that it is on, and that it sends data here."
+        if device_monitor.bytes and not device_monitor.retained:
+            problem = f"{counted(device_monitor.bytes, 'byte')} received, but no line of text"
+        click.echo(f"  {problem}. {advice}")
 
 
 def _print_held_back(device_monitor: DeviceMonitor, hold_back_s: float) -> None:

@@ -52,6 +52,14 @@ class AsksOperator(Protocol):
         """The text that asks the operator to carry out the order."""
 
 
+def last_line_text(line: str | None) -> str:
+    """Quotes the last line of a far end, to end an error. line: "" if only blank lines arrived; None for nothing."""
+    if line is None:
+        return "it sent nothing"
+    text = plain_text(line.strip(), _MAX_ANSWER_CHARS)
+    return f"its last line was {text!r}" if text else "it sent only blank lines"
+
+
 class OrderAnswers:
     """Compares the answers of a far end with an order, and waits for them until the order's time is over.
 
@@ -66,7 +74,8 @@ class OrderAnswers:
         self._done_expression = regex.compile(order.done)
         self._failed_expression = regex.compile(order.failed) if order.failed else None
         self._deadline_s = threads.monotonic() + order.within_s
-        self._last_answer = ""
+        self._last_answer: str | None = None
+        """The last answer with text; "" if only blank ones arrived."""
         self.check()
 
     def check(self) -> None:
@@ -74,7 +83,7 @@ class OrderAnswers:
         if self._given_up.is_set():
             raise DeviceError(f"{self._order.words}: abandoned, because the run is ending")
         if threads.monotonic() >= self._deadline_s:
-            detail = f"its last line was {self._last_answer!r}" if self._last_answer else "it sent nothing"
+            detail = last_line_text(self._last_answer)
             raise DeviceError(
                 f"{self._order.words}: not done within {exact(self._order.within_s)} s; {detail}",
                 remedy="Check that it is on and can move. Otherwise, correct `done` or `within_s` in the bench",
@@ -90,16 +99,18 @@ class OrderAnswers:
 
         An error about the order quotes the last answer.
         """
-        self._last_answer = plain_text(answer.strip(), _MAX_ANSWER_CHARS)
+        text = plain_text(answer.strip(), _MAX_ANSWER_CHARS)
+        if text or self._last_answer is None:
+            self._last_answer = text
         try:
             if self._failed_expression is not None and self._failed_expression.search(answer, timeout=MATCH_LIMIT_S):
                 raise DeviceError(
-                    f"{self._order.words}: it reports {self._last_answer!r}", remedy="Check the equipment and the bench"
+                    f"{self._order.words}: it reports {text!r}", remedy="Check the equipment and the bench"
                 )
             return self._done_expression.search(answer, timeout=MATCH_LIMIT_S) is not None
         except TimeoutError as error:
             raise DeviceError(
-                f"{self._order.words}: `done` or `failed` takes too long to compare with {self._last_answer!r}",
+                f"{self._order.words}: `done` or `failed` takes too long to compare with {text!r}",
                 remedy="Write a simpler expression",
             ) from error
 

@@ -17,9 +17,8 @@ from enum import StrEnum
 import regex
 
 from harness.base import threads
-from harness.base.foreign import plain_text
 from harness.base.ports import Sink, Surroundings
-from harness.devices.orders import CHECK_INTERVAL_S, OrderAnswers
+from harness.devices.orders import CHECK_INTERVAL_S, OrderAnswers, last_line_text
 from harness.devices.serial.options import SerialOptions
 from harness.devices.serial.port import OpenPort, PortLost, find_port
 from harness.model.errors import DeviceError, InputError
@@ -95,7 +94,7 @@ class CommandPort:
     def exchange_lines(self, limit_s: float) -> list[str]:
         """Writes what is unsent and reads what arrives, each once, within limit_s. Returns the lines that are complete.
 
-        Empty lines are left out. A command may need several calls.
+        Blank lines are left out, except one if nothing else has arrived. A command may need several calls.
         """
         readable, writable, _ = select.select([self._port], [self._port] if self.unsent else [], [], limit_s)
         if writable:
@@ -104,7 +103,8 @@ class CommandPort:
             return []
         *lines, unfinished = (self._unfinished + self._port.read()).replace(b"\r", b"\n").split(b"\n")
         self._unfinished = unfinished[-_MAX_LINE_BYTES:]
-        return [line.decode("utf-8", "replace") for line in lines if line.strip()]
+        texts = [line.decode("utf-8", "replace") for line in lines if line.strip()]
+        return texts or ([""] if lines else [])
 
     def discard_input(self) -> None:
         """Drops what has arrived, even an unfinished line."""
@@ -174,7 +174,7 @@ def read_numbers(options: SerialCommandOptions, ask: str, seconds: float, low: f
     to read. DeviceError if the port cannot be opened or disappears, or no line has a reading.
     """
     readings: list[float] = []
-    last_line = ""
+    last_line: str | None = None
     with closing(CommandPort(options)) as port:
         threads.sleep(options.ready_after_s)
         asked_s = 0.0
@@ -184,13 +184,14 @@ def read_numbers(options: SerialCommandOptions, ask: str, seconds: float, low: f
                 port.send(ask)
                 asked_s = now_s
             for line in port.exchange_lines(CHECK_INTERVAL_S):
-                last_line = line
+                if line or last_line is None:
+                    last_line = line
                 numbers = (float(decimal.replace(",", ".")) for decimal in _DECIMAL.findall(line))
                 reading = next((number for number in numbers if low <= number <= high), None)
                 if reading is not None:
                     readings.append(reading)
     if not readings:
-        detail = f"its last line was {plain_text(last_line.strip(), 80)!r}" if last_line else "it sent nothing"
+        detail = last_line_text(last_line)
         raise DeviceError(
             f"{options.port}: no reading from {exact(low)} to {exact(high)} in {exact(seconds)} s; {detail}",
             remedy="Check the meter, its baud rate, and the command that requests a reading",

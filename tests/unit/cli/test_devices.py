@@ -388,8 +388,9 @@ class Stored:
 
     live, ended, trouble, name = True, False, "", "broker radio/wake"
 
-    def __init__(self, *retained: bool, trouble: str = "") -> None:
+    def __init__(self, *retained: bool, trouble: str = "", console: bytes = b"") -> None:
         self.queue, self.trouble = DeviceOutputQueue(), trouble
+        self.queue.put(output_now(console))
         for is_retained in retained:
             self.queue.put(output_now(b"hey radio", "radio/wake", retained=is_retained))
 
@@ -424,6 +425,8 @@ def test_a_silent_source_without_a_baud_rate_gets_its_own_advice(
     silent = watched(tmp_path, monkeypatch, Stored())
     assert "the device sent nothing. Check that it is on" in silent.stdout
     assert "baud" not in silent.stdout
+    blank = watched(tmp_path, monkeypatch, Stored(console=b"\r\n\r\n"))
+    assert "4 bytes received, but no line of text. Check that it is on" in blank.stdout
     lost = watched(tmp_path, monkeypatch, Stored(trouble="the broker is gone"))
     assert "the broker is gone" in lost.stdout
     assert "sent nothing" not in lost.stdout

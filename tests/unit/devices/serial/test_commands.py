@@ -72,6 +72,21 @@ def test_a_reading_is_asked_for_when_the_port_takes_a_byte_at_a_time(far_end: Fa
     assert 67.9 in read_numbers(SerialCommandOptions(port=far_end.port), "LEVEL?", 1.0, 30, 130)
 
 
+def test_blank_lines_are_not_silence(far_end: FarEnd) -> None:
+    far_end.answers = {b"ANGLE 30": b"\r\n", b"ANGLE 40": b"BUSY\r\n\n", b"LEVEL?": b"\n"}
+    with closing(SerialCommands("table", SerialCommandOptions(port=far_end.port), Around())) as driver:
+        for angle, answer in (
+            (30, "it sent only blank lines"),
+            (40, "its last line was 'BUSY'"),
+            (50, "it sent nothing"),
+        ):
+            order = BenchOrder("table: turn", f"ANGLE {angle}", done="^DONE", within_s=1.0)
+            with pytest.raises(DeviceError, match=f"not done within 1 s; {answer}"):
+                driver.carry_out(order, threading.Event())
+    with pytest.raises(DeviceError, match="in 1 s; it sent only blank lines"):
+        read_numbers(SerialCommandOptions(port=far_end.port), "LEVEL?", 1.0, 30, 130)
+
+
 def test_readings_outside_the_range_are_not_taken(far_end: FarEnd) -> None:
     far_end.answers = {b"LEVEL?": b"LAS 267.9 dB\n"}
     with pytest.raises(DeviceError, match=r"no reading from 30 to 130 in 1 s; its last line was 'LAS 267\.9 dB'"):
