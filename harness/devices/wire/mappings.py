@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
 
 import regex
@@ -51,6 +52,8 @@ _MAX_SHOWN_BYTES = 300
 _MAX_TYPE_CHARS = 1000  # Chosen: far above real ones. Patterns take quadratic time, which is a stall for 60,000.
 _PRINTED_EVENT = re.compile(r"\bEvent\(type='(?P<type>(?!detection')[\w-]+)', data=(?P<data>\{.*\}), payload=")
 """A Wyoming event in the log of a program, except a detection, which has a line of its own."""
+_OBJECT_START = re.compile(r'\{\s*(?:"|\}\s*$)')
+"""The beginning of a JSON object, or an empty one at the end of a line. Other braces are text."""
 _TYPE_HOLE = re.compile(r"\*|\{(\w+)\}")
 
 
@@ -156,15 +159,15 @@ def observations(
 
 def message_of(line: str) -> dict[str, PlainValue] | None:
     """The JSON object at the end of a line, after any text of a log; or an event as Python prints it. None without."""
-    start = line.find("{")
-    if start < 0:
+    if "{" not in line:
         return None
     if (printed := _PRINTED_EVENT.search(line)) is not None:
         return _parse_printed(printed["type"], printed["data"])
-    if not line.rstrip().endswith("}"):
+    start = _OBJECT_START.search(line)
+    if start is None or not line.rstrip().endswith("}"):
         return None
     try:
-        document = parse_json(line[start:].encode("utf-8"))
+        document = parse_json(line[start.start() :].encode("utf-8"))
     except MappingError:
         return None
     return document if isinstance(document, dict) else None
@@ -229,7 +232,7 @@ def _observation(
     """
     for pointer, expected in mapping.when:
         try:
-            if _as_text(resolve_pointer(document, pointer)) != expected and expected != ANYTHING:
+            if not _is_expected(resolve_pointer(document, pointer), expected):
                 return None
         except MappingError:
             return None
@@ -303,6 +306,18 @@ def _state(mapping: MessageMapping, text: str) -> DeviceState:
         return DeviceState(state)
     except ValueError as error:
         raise MappingError(f"the state {text!r} is not mapped") from error
+
+
+def _is_expected(value: PlainValue, expected: str) -> bool:
+    """Whether a value is the one of a condition: numbers are compared by value (1 is 1.0), others as text."""
+    if expected == ANYTHING or _as_text(value) == expected:
+        return True
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return Decimal(str(value)) == Decimal(expected)
+    except InvalidOperation:
+        return False
 
 
 def _as_text(value: PlainValue) -> str:

@@ -102,6 +102,12 @@ def test_quoted_message_type_is_not_a_wake_event() -> None:
     assert [type(observation) for observation in read(shipped("ovos_bus"), quoted)] == [ResponseText]
 
 
+@pytest.mark.parametrize("before", ["I (123) {tag} ", "{} ", "{ 'a' } "])
+def test_braces_in_the_text_before_a_message_are_skipped(before: str) -> None:
+    line = before + message("recognizer_loop:wakeword", {"utterance": "hey mycroft"})
+    assert read(shipped("ovos_bus"), line) == [Wake("dev", AT, "hey mycroft")]
+
+
 def test_unknown_speech_is_reported_as_an_empty_intent() -> None:
     assert read(shipped("ovos_bus"), message("recognizer_loop:speech.recognition.unknown", {})) == [
         Intent("dev", AT, "")

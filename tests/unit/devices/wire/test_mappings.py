@@ -148,6 +148,26 @@ def test_conditions_choose_among_mappings() -> None:
 
 
 @pytest.mark.parametrize(
+    ("condition", "payload", "holds"),
+    [
+        ("1", b'{"x": 1.0}', True),
+        ("1.0", b'{"x": 1}', True),
+        ("100", b'{"x": 1e2}', True),
+        ("0.1", b'{"x": 0.1}', True),
+        ("1", b'{"x": "1"}', True),
+        ("1", b'{"x": true}', False),
+        ("true", b'{"x": 1}', False),
+        ("1", b'{"x": "1.0"}', False),
+        ("9007199254740993", b'{"x": 9007199254740992}', False),
+        ("nan", b'{"x": 1}', False),
+    ],
+)
+def test_numbers_of_a_condition_are_compared_by_value(condition: str, payload: bytes, holds: bool) -> None:
+    rule = MessageMapping("t", KIND.WAKE, when=(("/x", condition),))
+    assert isinstance(seen(rule, payload), Wake) is holds
+
+
+@pytest.mark.parametrize(
     ("payload", "reason"),
     [
         (b"{", "not JSON"),
