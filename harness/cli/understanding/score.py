@@ -117,7 +117,7 @@ def score(
     with ExitStack() as stack:
         gold, predictions, session_notes = _read_corpora(sources, stack)
         options.demand_groups(gold)
-        _demand_intent(outside_intent, gold)
+        _demand_intent(outside_intent, gold, labels)
         scorings_by_system = [
             [scoring.score(gold, predicted, frame_rule, options.by or None) for frame_rule in rules]
             for predicted in predictions
@@ -333,16 +333,20 @@ def _read_predicted(file: InputFile, form: CorpusFormat | None, split: str | Non
     return predicted
 
 
-def _demand_intent(label: str | None, gold: Corpus) -> None:
+def _demand_intent(label: str | None, gold: Corpus, declared: Sequence[str] | None) -> None:
     """InputError unless gold has utterances with the intent that is out of scope, and with no other intent.
 
-    label: "" for no intent; None does not check.
+    label: "" for no intent; None does not check. declared: all intents, of which gold may lack some, since it may be a
+    shard; None if they are not declared.
     """
     intents = {name for utterance in gold.utterances for name in utterance.intents or ("",)}
+    if declared is not None:
+        intents |= {"", *declared}
     if label is not None and label not in intents:
         problem = f"--out-of-scope: no utterance of gold has the intent {plain_text(label or 'none', 60)!r}"
         remedy = nearest(label, sorted(filter(None, intents)), listed="Intents")
-        raise InputError(problem, place=Place(gold.path), remedy=plain_text(remedy, 300))
+        remedy = f"{plain_text(remedy, 300)}. If gold is a shard, declare all intents with --labels"
+        raise InputError(problem, place=Place(gold.path), remedy=remedy)
     for utterance in gold.utterances:
         if label and label in (utterance.intents or ()) and len(utterance.intents or ()) > 1:
             problem = f"--out-of-scope: {plain_text(utterance.id, 60)} has {plain_text(label, 60)!r} and other intents"

@@ -333,6 +333,22 @@ def test_out_of_scope_utterances_are_reported_separately_and_merge(files: list[s
         assert message in str(refused)
 
 
+@pytest.mark.parametrize(("label", "gold_intents"), [("oos", '"oos"'), ("none", "")])
+def test_a_shard_may_lack_a_declared_intent_out_of_scope(tmp_path: Path, label: str, gold_intents: str) -> None:
+    for number, intents in enumerate((gold_intents, '"a"')):
+        for side in "gp":
+            path = tmp_path / f"{side}{number}.jsonl"
+            path.write_text(f'{{"id": "{number}", "intents": [{intents}]}}\n', "utf-8")
+        shard = ("--gold", tmp_path / f"g{number}.jsonl", "--pred", tmp_path / f"p{number}.jsonl")
+        done = harness(*shard, "--out-of-scope", label, "--labels", "a,oos", "--json", tmp_path / f"{number}.json")
+        assert done.exit_code == 0, done.exception
+    assert row(done, "out of scope found")[1] == "n/a"
+    merged = harness(tmp_path / "0.json", tmp_path / "1.json", verb="merge")
+    assert row(merged, "out of scope found")[-1] == "1 of 1 utterances"
+    refused = harness(*shard, "--out-of-scope", label).exception
+    assert "If gold is a shard, declare all intents with --labels" in str(refused)
+
+
 def test_missing_intent_can_mean_out_of_scope(tmp_path: Path) -> None:
     def lines(*intents: str) -> str:
         return "".join(f'{{"id": "{number}", "intents": [{intent}]}}\n' for number, intent in enumerate(intents))
