@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path, PurePath
 
 from harness.base.text_file import COMMENT, CsvRows, Problems, read_text, separator_of, shown, without_mark
+from harness.base.user_text import to_nfc
 from harness.model.errors import InputError, Place, did_you_mean, nearest
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact
@@ -50,8 +51,8 @@ Labels = tuple[LabelledPhrase, ...]
 class LabelFile:
     """A file of labels.
 
-    labels: those of each recording in order of time, by the name of the recording in the file. The name is "" if the
-    file does not name it.
+    labels: those of each recording in order of time, by the name of the recording in the file, in NFC. The name is ""
+    if the file does not name it.
     """
 
     path: str
@@ -80,6 +81,8 @@ def read_labels(path: str, encoding: str | None = None, tier: str = "") -> Label
         return LabelFile(path, {"": ()})
     problems = Problems(path)
     labels: dict[str, list[_LabelLine]] = {}
+    first_lines: dict[str, dict[str, int]] = {}
+    """By name in NFC: its spellings in the file, with the first line of each; 0 if unknown."""
     if ending not in (*_TABLES, ".rttm"):
         labels[""] = []  # such a file never names its recording, also if it has no labels
     match ending:
@@ -92,9 +95,17 @@ def read_labels(path: str, encoding: str | None = None, tier: str = "") -> Label
         case _:
             rows = _audacity_labels(text, problems)
     for recording, label_line in rows:
-        label_lines = labels.setdefault(recording, [])
+        name = to_nfc(recording)
+        first_lines.setdefault(name, {}).setdefault(recording, 0 if label_line is None else label_line[1])
+        label_lines = labels.setdefault(name, [])
         if label_line is not None:
             label_lines.append(label_line)
+    for name, lines in first_lines.items():
+        first_line, *other_lines = lines.values()
+        earlier = f" on line {first_line}" if first_line else ""
+        for line in other_lines:
+            problem = f"the recording {shown(name)} is written with other characters{earlier}, which look the same"
+            problems.add(line, 0, problem, "Write its name in one way")
     problems.refuse()
     for label_lines in labels.values():
         label_lines.sort(key=lambda label: (label[0].start_s, label[0].end_s))
@@ -402,7 +413,7 @@ class LabelsOfRecordings:
         self._by_name: dict[str, tuple[LabelFile, str]] = {}
         for file in self._files:
             for recording in file.labels:
-                name = recording or PurePath(file.path).stem
+                name = recording or to_nfc(PurePath(file.path).stem)
                 if name in self._by_name:
                     problem = f"it labels {shown(name)}, and so does {self._by_name[name][0].path}"
                     raise InputError(problem, place=Place(file.path), remedy="Keep one of them")
@@ -473,6 +484,7 @@ class LabelsOfRecordings:
 def _named_recording(labelled_names: Collection[str], name: str) -> str | None:
     """The name by which labels call a recording; None if they do not. InputError if two of their names may be its.
     name: that of the recording in its list."""
+    name = to_nfc(name)  # some file systems and tools write é as two characters
     path = PurePath(name.partition("::")[0])
     endings = ("/".join(path.parts[index:]) for index in range(len(path.parts)))  # the longest first
     for key in (name, *endings, path.stem):

@@ -241,6 +241,36 @@ def test_labels_are_those_of_the_recording_in_the_same_folder(tmp_path: Path) ->
     assert [label.start_s for (label,) in labels] == [1.0, 5.0]
 
 
+COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"
+
+
+@pytest.mark.parametrize(("written", "on_disk"), [(COMPOSED, DECOMPOSED), (DECOMPOSED, COMPOSED)])
+@pytest.mark.parametrize("ending", [".wav", ""])
+def test_names_match_however_an_accent_is_encoded(tmp_path: Path, written: str, on_disk: str, ending: str) -> None:
+    named, unnamed = tmp_path / "named.csv", tmp_path / f"{written}.csv"
+    named.write_text(f"audio,start,end\n{written}{ending},1,2\n", encoding="utf-8")
+    unnamed.write_text("start,end\n1,2\n", encoding="utf-8")
+    for path in (named, unnamed):
+        labels = LabelsOfRecordings([str(path)])
+        recordings = CollectedFiles("x", (f"folder/{on_disk}.wav", f"other/{on_disk}.wav"), {})
+        assert [len(of_recording) for of_recording in labels.labels_of(recordings)] == [1, 1]
+        assert labels.unused() == []
+
+
+def test_one_name_in_two_encodings_is_refused(tmp_path: Path) -> None:
+    path, twin = tmp_path / "a.csv", tmp_path / "b.csv"
+    path.write_text(f"audio,start,end\n{COMPOSED},1,2\n{DECOMPOSED},3,4\n{COMPOSED},5,6\n", encoding="utf-8")
+    with pytest.raises(InputProblems) as refused:
+        read_labels(str(path))
+    assert str(refused.value).startswith(f"{path}:3: the recording 'café' is written with other characters on line 2")
+    path.write_text(f"audio,start,end\n{COMPOSED},1,2\n", encoding="utf-8")
+    twin.write_text(f"audio,start,end\n{DECOMPOSED},1,2\n", encoding="utf-8")
+    with pytest.raises(InputError, match=f"labels 'café', and so does {path}") as clash:
+        LabelsOfRecordings([str(path), str(twin)])
+    assert clash.value.place is not None
+    assert clash.value.place.file == str(twin)
+
+
 def test_labels_that_may_be_those_of_two_recordings_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("audio,start,end\nc/rec.wav,1,2\nd/rec.wav,5,6\n")
