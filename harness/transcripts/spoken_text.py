@@ -181,8 +181,9 @@ class _EnglishReader:
     def _read_date(self, token: Token) -> None:
         """Month and day, in the order or orders that their numbers allow; 12.5.2024 is always in May."""
         first, second, year = re.split("[/.]", token.text)
-        heads = [*numerals.integer(first), *numerals.integer(first.lstrip("0") or "0")]
-        tails = [*numerals.integer(second), *numerals.integer(second.lstrip("0") or "0")]
+        # Not digit by digit: 11/2 and 1/12 would have a reading in common.
+        heads = [numerals.integer(digits)[0] for digits in (first, first.lstrip("0") or "0")]
+        tails = [numerals.integer(digits)[0] for digits in (second, second.lstrip("0") or "0")]
         readings = [f"{head} {sign}{tail}" for sign in ("", "slash ", "point ") for head in heads for tail in tails]
         day, month = (first, second) if "." in token.text or int(first) > 12 else (second, first)
         if (int(day) > 12 or "." in token.text) and 1 <= int(day) <= 31 and 1 <= int(month) <= 12:

@@ -256,12 +256,12 @@ def _date_readings(text: str, language: str, lexicon: _LanguageWords) -> list[Se
     days = [
         _number_words(int(day), language),
         *_ordinal_readings(int(day), language),
-        *_integer_readings(day, language, lexicon),
+        *_date_number_readings(day, language, lexicon),
     ]
     months = [
         lexicon.months[int(month) - 1],
         *_ordinal_readings(int(month), language),
-        *_integer_readings(month, language, lexicon),
+        *_date_number_readings(month, language, lexicon),
     ]
     if not year:
         dates = [f"{day_reading} {month_reading}" for day_reading in days for month_reading in months]
@@ -269,6 +269,12 @@ def _date_readings(text: str, language: str, lexicon: _LanguageWords) -> list[Se
     full_years = [f"20{digits}" for digits in year if len(digits) == 2]
     years = [reading for digits in (*full_years, *year) for reading in _integer_readings(digits, language, lexicon)]
     return [days, lexicon.before_month, months, lexicon.before_year, years]
+
+
+def _date_number_readings(digits: str, language: str, lexicon: _LanguageWords) -> list[str]:
+    """The readings of a day or a month, not digit by digit: 1.12. and 11.2. would have one in common."""
+    readings = _integer_readings(digits, language, lexicon)
+    return readings[:-1] if digits[0] != "0" and len(digits) > 1 else readings
 
 
 def _integer_readings(digits: str, language: str, lexicon: _LanguageWords) -> list[str]:

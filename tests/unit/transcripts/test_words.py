@@ -360,6 +360,8 @@ KINDS = [
     ("en", "№ 5, nº 6, n° 7", "number five number six number seven", "no five no six no seven"),
     ("en", "12.05.2024", "may twelfth twenty twenty four", "december fifth twenty twenty four"),
     ("en", "5/13/24", "the thirteenth of may twenty twenty four", "5/3/24"),
+    ("en", "1/12/2024", "one twelve twenty twenty four", "11/2/2024"),
+    ("en", "20.11.2024", "november twentieth twenty twenty four", "21.1.2024"),
     ("en", "alarm for 7.30 a.m.", "alarm for half past seven am", "alarm for 7.13 am"),
     ("en", "10 ‰", "ten per mille", "10"),
     ("de", "21 °C", "einundzwanzig Grad Celsius", "21 °F"),
@@ -368,6 +370,8 @@ KINDS = [
     ("de", "Ein 20-mm-Rohr im WLAN", "ein zwanzig Millimeter Rohr im W-LAN", "ein 20 Rohr im WLAN"),
     ("de", "die 30-km/h-Zone", "die dreißig Kilometer pro Stunde Zone", "die 30-km-Zone"),
     ("de", "am 24.12.", "am vierundzwanzigsten Dezember", "am zwölften April"),
+    ("de", "am 1.12.", "am ersten zwölften", "am 11.2."),
+    ("de", "2.11.24", "zweiter November vierundzwanzig", "21.1.24"),
     ("de", "um 7 Uhr 30", "um halb acht", "um 7 Uhr"),
     ("de", "um 0 Uhr", "um Mitternacht", "um 12 Uhr"),
     ("de", "Wie geht’s in der Hauptstr.?", "wie geht es in der Hauptstrasse", "wie geht das in der Hauptstrasse"),
@@ -378,11 +382,13 @@ KINDS = [
     ("fr", "À midi", "A 12h", "À minuit"),
     ("fr", "l'Etat, le cœur", "l'etat le coeur", "le tas le coeur"),
     ("fr", "le 01/05/2024", "le premier mai deux mille vingt-quatre", "le cinq janvier deux mille vingt-quatre"),
+    ("fr", "le 2/12/2024", "le deux douze deux mille vingt-quatre", "le 21/2/2024"),
     ("es", "21 °C", "veintiún grados centígrados", "veintiún"),
     ("es", "a las 8 a. m.", "a las ocho de la mañana", "a las ocho de la tarde"),
     ("es", "n.º 5, 5.º piso", "número cinco quinto piso", "no cinco quinto piso"),
     ("es", "500 personas en EE. UU.", "quinientas personas en Estados Unidos", "50 personas en EE. UU."),
     ("es", "el 12/05/2024", "el doce de mayo de dos mil veinticuatro", "el cinco de diciembre de 2024"),
+    ("es", "el 1/12/2024", "el uno de diciembre de dos mil veinticuatro", "el 11/2/2024"),
 ]
 
 
