@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import subprocess
 from pathlib import Path
 from types import MappingProxyType
 
@@ -397,6 +398,19 @@ async def test_the_end_shows_counts_and_held_items(tmp_path: Path) -> None:
         await press(pilot, "1")
         assert "All" in screen_text(pilot) or app.desk.view.item is not None
         assert len(rows(session)) == 12 - len(waiting) + 1
+
+
+async def test_a_command_with_a_long_path_can_be_pasted(tmp_path: Path) -> None:
+    session = rating_session(tmp_path / ("a long " * 25) / ("$path" * 40) / "s1", 1)
+    async with sitting(seated(session)) as (_, pilot):
+        await press(pilot, "1")
+        await until(pilot, shows(pilot, "All done. Thank you."))
+        lines = [line.rstrip() for line in screen_text(pilot).split("\n")]
+    first = lines.index("  How far raters agree:") + 1
+    last = next(number for number in range(first, len(lines)) if not lines[number].endswith("\\"))
+    pasted = "\n".join(lines[first : last + 1]).replace("harness", "args", 1)
+    shell = subprocess.run(["sh", "-c", f"args() {{ printf '%s|' \"$@\"; }}\n{pasted}"], capture_output=True, text=True)
+    assert shell.stdout == f"report|agreement|{session}|"
 
 
 def test_a_terminal_without_a_screen_is_refused_with_a_hint(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:

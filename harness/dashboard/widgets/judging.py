@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -324,6 +325,7 @@ class Explanation(Showing[ExerciseResult]):
 
 
 _MAX_WAITING_LINES = 5
+_MAX_PATH_CHARS = 4096  # Linux allows no longer path, and a path that is cut cannot be pasted.
 
 
 class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
@@ -333,12 +335,14 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
     Raters of a shared round are not sent to their agreement, which is measured when all have finished.
     """
 
-    DEFAULT_CSS = "SittingEnd { height: 1fr; padding: 1 2; display: none; }"
+    DEFAULT_CSS = "SittingEnd { height: 1fr; padding: 1 0; display: none; }"
 
     def __init__(self, sessions: tuple[str, ...], release_key: str, *, is_shared: bool) -> None:
         super().__init__()
         self._is_shared = is_shared
-        self._sessions = " ".join(shlex.quote(plain_text(_short_path(session), 300)) for session in sessions)
+        self._sessions = " ".join(
+            _shell_word(plain_text(_short_path(session), _MAX_PATH_CHARS)) for session in sessions
+        )
         self._release_key = release_key
 
     def draw(self, value: tuple[SittingView, tuple[str, ...]], width: int, height: int) -> Text:
@@ -351,12 +355,12 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
             self._row("pace", pace),
         ]
         if count.held:
-            rows += self._held_rows(count.held, waiting)
-        text = Text.assemble((f"{self._title(view)}\n\n", f"bold {palette.GREEN}"), *rows)
+            rows += self._held_rows(count.held, waiting, width)
+        text = Text.assemble((f"  {self._title(view)}\n\n", f"bold {palette.GREEN}"), *rows)
         if not self._is_shared:
-            text.append("\nHow far raters agree:  ", style=palette.QUIET)
-            text.append(f"harness report agreement {self._sessions}\n", style=palette.TEXT)
-        text.append("New responses and answers appear here automatically.", style=palette.QUIET)
+            text.append("\n  How far raters agree:\n", style=palette.QUIET)
+            text.append(_shell_lines(f"  harness report agreement {self._sessions}", width), style=palette.TEXT)
+        text.append("  New responses and answers appear here automatically.", style=palette.QUIET)
         return Text("\n").join(list(text.wrap(self.app.console, width))[:height])
 
     def _title(self, view: SittingView) -> str:
@@ -366,23 +370,36 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
             return "You have nothing to judge here yet."
         return "All done, except held responses." if view.count.held else "All done. Thank you."
 
-    def _held_rows(self, held: int, waiting: tuple[str, ...]) -> list[Text]:
+    def _held_rows(self, held: int, waiting: tuple[str, ...], width: int) -> list[Text]:
         rows = [self._row("held", f"{held}, until someone reports what the device did:", palette.YELLOW)]
         rows += [self._row("", f"· {plain_text(effect, 100)}") for effect in waiting[:_MAX_WAITING_LINES]]
         if len(waiting) > _MAX_WAITING_LINES:
             rows.append(self._row("", f"and {len(waiting) - _MAX_WAITING_LINES} more", palette.QUIET))
-        rows.append(self._row("", f"answer with  harness report effects {self._sessions}"))
-        rows.append(self._row("", f"{self._release_key} judges them anyway"))
+        rows.append(self._row("", f"{self._release_key} judges them anyway, or answer with:"))
+        rows.append(Text(_shell_lines(f"  harness report effects {self._sessions}", width), style=palette.TEXT))
         return rows
 
     def _row(self, label: str, words: str, colour: str = palette.TEXT) -> Text:
-        return Text.assemble((f"{label:<11}", palette.QUIET), (f"{words}\n", colour))
+        return Text.assemble((f"  {label:<11}", palette.QUIET), (f"{words}\n", colour))
 
 
 def _short_path(path: str) -> str:
     """A path relative to the current folder if it is in there; else the path."""
     current_folder = Path.cwd()
     return str(Path(path).relative_to(current_folder)) if Path(path).is_relative_to(current_folder) else path
+
+
+def _shell_word(path: str) -> str:
+    """The path for a shell. In double quotes, since a line may be continued within these."""
+    return path if shlex.quote(path) == path else '"' + re.sub(r'["\\$`]', r"\\\g<0>", path) + '"'
+
+
+def _shell_lines(command: str, width: int) -> str:
+    """The command in lines that a shell reads as one when they are pasted.
+
+    They have no margin, which would be part of the command, and none ends within an escape.
+    """
+    return "\\\n".join(re.findall(rf".{{0,{max(1, width - 2)}}}[^\\]", command)) + "\n"
 
 
 def guide_text(keys: RaterKeys) -> Text:
