@@ -479,7 +479,9 @@ class RatersSite(SeatedSite[Seat, Post]):
         except HarnessError:
             return self._coordination_page(visit, 503, alert=UNSAVED)
         self.refresher.announce_change()  # so that all desks get the new shares
-        rest = f"; {unassigned} stay unassigned: all of these raters have them already" if unassigned else ""
+        rest, left = "", "that all of these raters have already"
+        if unassigned:
+            rest = f"; {counted(unassigned, f'response {left} goes', f'responses {left} go')} to nobody"
         return self._coordination_page(
             visit, notice=f"{counted(moved, 'response')} of {rater} moved to {', '.join(recipients)}{rest}."
         )

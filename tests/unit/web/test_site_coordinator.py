@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from harness.cli.invite import command as invite
 from harness.model.judgment import Category, GoldItem, StopRule
+from harness.rating.rater_queue import raters_by_item
 from harness.web.invitations import Invitations
 from tests.known import known
 from tests.unit.web.visitors import Browser, Premises, field_of, item_of
@@ -110,6 +111,17 @@ def test_an_open_share_is_given_away_after_a_question(premises: Premises, carla:
     assert wrong.status_code == 400
     assert "Nothing was moved" in wrong.text
     assert carla.client.post("/coordinate", data={**data, "form_word": "x"}).status_code == 403
+
+
+def test_responses_that_go_to_nobody_are_named(premises: Premises, carla: Browser) -> None:
+    premises.round = replace(premises.round, raters_per_item=2, gold=())
+    premises.restart()
+    carla = premises.rater("carla")
+    shares = raters_by_item(premises.room.items, premises.round).values()
+    count = sum({"ann", "bob"} <= raters for raters in shares)
+    data = {"form_word": field_of(carla.page("/coordinate?give=ann"), "form_word"), "rater": "ann", "to": ["bob"]}
+    answer = carla.client.post("/coordinate", data=data)
+    assert f"moved to bob; {count} responses that all of these raters have already go to nobody." in answer.text
 
 
 def test_an_open_share_goes_to_as_many_raters_as_there_are(premises: Premises, carla: Browser) -> None:
