@@ -74,14 +74,17 @@ class AnnotationSeat(BaseSeat):
 
     @property
     def item_key(self) -> str:
-        """Identifies the utterances of a group's page, the one to label, or the search."""
+        """Identifies a group's page or the utterance to label, with the proposals that are shown, or the search."""
         view = self.desk.view
         if self.search is not None and self.shows_list:
             parts = ["found", self.search.words]
         else:
-            parts = [view.phase.value, *(line.utterance for line in view.page)]
+            parts = [view.phase.value]
+            if view.group is not None:
+                # A later batch may propose other labels or slots for the same utterances.
+                parts += [*view.group.intents, *(f"{line.utterance}\0{line.text}" for line in view.page)]
             if view.item is not None:
-                parts += [view.item.utterance, str(view.item.saved)]
+                parts += [view.item.utterance, str(view.item.proposal)]
             if self.search is not None:
                 parts.append("again")
         return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]

@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 
 from harness.annotation.project import AnnotationLog
-from harness.model.annotation import Accepted, Adjudicated, AnnotationRow, Labelled, Skipped, Struck, Withdrawn
+from harness.model.annotation import (
+    Accepted,
+    Adjudicated,
+    AnnotationRow,
+    Labelled,
+    LabelProposal,
+    Proposed,
+    Skipped,
+    Struck,
+    Withdrawn,
+)
 from harness.model.errors import LogFull
 from harness.model.understanding import Slot
 from tests.annotation_projects import CONCEPTS, LABELS, annotation_project, repeated
@@ -128,6 +138,42 @@ def test_an_old_page_saves_nothing_and_says_so(premises: Premises, ann: Browser)
         assert heading(answer.text) == heading(ann.page())
         assert "struck" not in fields_of(answer.text)
     assert premises.rows == rows_before
+
+
+def test_a_draft_of_saved_labels_does_not_make_its_page_old(premises: Premises, ann: Browser) -> None:
+    ann.press("accept")
+    bob = premises.annotator("bob")
+    bob.press("go.labelling")
+    bob.press("save", label=["filler"])
+    page = bob.page()
+    assert "save again to keep yours" in page
+    assert bob.press("draft.quiet", page, label=["filler", "greeting"]).status_code == 204
+    assert bob.press("draft.quiet", page, label=["greeting"]).status_code == 204
+    assert bob.press("save", page, label=["greeting"]).status_code == 303
+    last = premises.rows[-1]
+    assert isinstance(last, Labelled)
+    assert (last.annotator, last.intents) == ("bob", ("greeting",))
+
+
+@pytest.mark.parametrize(
+    "later",
+    [LabelProposal("u0", ("greeting",)), LabelProposal("u0", ("booking",), slots=(Slot("city", None, 2, 3),))],
+    ids=["labels", "slots"],
+)
+def test_a_page_of_another_proposal_accepts_nothing(tmp_path: Path, later: LabelProposal) -> None:
+    talk = [("to lyon please", ("booking",))]
+    premises = Premises(tmp_path, annotation_project(tmp_path / "talk", talk, LABELS + CONCEPTS))
+    ann = premises.annotator("ann")
+    page = ann.page()
+    log = AnnotationLog(premises.project)
+    log.add([Proposed("b2", "tri-training", (later,))])
+    log.close()
+    premises.room.refresh()
+    premises.site.refresher.announce_change()
+    assert ann.press("accept", page).status_code == 409
+    assert premises.rows == []
+    assert ann.press("accept").status_code == 303
+    premises.close()
 
 
 def test_a_page_goes_on_after_a_restart_of_the_site(premises: Premises, ann: Browser) -> None:
