@@ -260,19 +260,21 @@ PACE_ACTS = 30
 def pace_s(acts: Sequence[Act], annotator: str, *, adjudicating: bool) -> float | None:
     """The annotator's pace: the median time for an utterance, in seconds, over the last PACE_ACTS pages and utterances.
 
-    Each utterance of a page counts with an equal share of the page's time. None if no act has a time yet.
+    Each utterance of a page counts with an equal share of the page's time. If an utterance was saved again while it was
+    shown, its last time counts, which includes the earlier ones. None if no act has a time yet.
     acts: rows in force. adjudicating: whether to take acts of settling disagreements instead of own labels.
     """
-    times: dict[str, tuple[float, int]] = {}  # id of a page or of a row → (time in s, number of utterances)
+    times: dict[object, tuple[float, int]] = {}  # id of a page, or a showing → (time in s, number of utterances)
     for row in reversed(acts):
         if row.annotator != annotator or isinstance(row, Skipped) or is_adjudication(row) is not adjudicating:
             continue
         if row.time_s is None:
             continue
-        key = row.page if isinstance(row, Accepted | Struck) else row.id
+        key = row.page if isinstance(row, Accepted | Struck) else (row.utterance, row.shown_wall_s)
         if key not in times and len(times) == PACE_ACTS:
             break
-        _, count = times.get(key, (0.0, 0))
-        times[key] = (row.time_s, count + len(utterances_of(row)))
+        if key not in times or isinstance(row, Accepted | Struck):
+            _, count = times.get(key, (0.0, 0))
+            times[key] = (row.time_s, count + len(utterances_of(row)))
     act_times = [seconds / count for seconds, count in times.values() for _ in range(count)]
     return statistics.median(act_times) if act_times else None

@@ -156,8 +156,15 @@ def annotation_report(
         by_hand=sources.count("hand"),
         by_import=sources.count("import"),
         by_review=sources.count("review"),
-        review_time_s=_page_time(counted_rows),
-        hand_time_s=sum(row.time_s or 0 for row in counted_rows if isinstance(row, Labelled | Adjudicated)),
+        review_time_s=_total_time_s(
+            ((row.annotator, row.page), row.time_s) for row in counted_rows if isinstance(row, Accepted | Struck)
+        ),
+        # An utterance saved again after its proposal was shown has two rows, and the second time includes the first.
+        hand_time_s=_total_time_s(
+            ((row.annotator, row.utterance, row.shown_wall_s), row.time_s)
+            for row in counted_rows
+            if isinstance(row, Labelled | Adjudicated)
+        ),
         cpu_s=sum(_cpu_s(row) for row in batches),
         splits=_counts_by_split(utterances, final),
         facts=batches[-1].facts if batches else (),
@@ -192,14 +199,12 @@ def _label_source(acts: Sequence[Act]) -> str:
     return "review" if any(isinstance(act, Accepted) for act in counting_acts) else "import"
 
 
-def _page_time(rows: Sequence[AnnotationRow]) -> float:
-    """The time at pages in seconds. The rows of one page share one time, so it counts once."""
-    pages: dict[tuple[str, str], float] = {}
-    for row in rows:
-        if isinstance(row, Accepted | Struck):
-            key = row.annotator, row.page
-            pages[key] = max(pages.get(key, 0.0), row.time_s or 0.0)
-    return sum(pages.values())
+def _total_time_s(times: Iterable[tuple[tuple[object, ...], float | None]]) -> float:
+    """The time of all rows in seconds, from (what was on screen, time of a row). Rows of one screen share its time."""
+    screens: dict[tuple[object, ...], float] = {}
+    for screen, time_s in times:
+        screens[screen] = max(screens.get(screen, 0.0), time_s or 0.0)
+    return sum(screens.values())
 
 
 def _cpu_s(row: Proposed) -> float:

@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.ledger import UtteranceState
+from harness.annotation.report import annotation_report
 from harness.annotation.view import AnnotationPhase, LabellingItem
 from harness.model.annotation import (
     Accepted,
@@ -290,6 +291,23 @@ def test_the_largest_group_comes_first_and_page_by_page(desk: AnnotationDesk) ->
     assert desk.view.phase is AnnotationPhase.LABELLING
     assert desk.view.item is not None
     assert desk.view.item.utterance == "u4", "without consensus"
+
+
+def test_time_counts_once_for_an_utterance_saved_before_and_after_its_proposal() -> None:
+    bench = Bench(count=1, rows=[proposed({"u1": "play"})])
+    desk = bench.desk(second=SecondAnnotatorMode.HAND, per_utterance=2, double_share=1.0)
+    desk.accept_page()
+    ben = bench.desk("ben")
+    bench.clock_s += 10
+    ben.toggle("thank")
+    ben.save()
+    bench.clock_s += 5
+    ben.toggle("thank")
+    ben.toggle("play")
+    ben.save()
+    assert [row.time_s for row in bench.rows if isinstance(row, Labelled)] == [10.0, 15.0]
+    assert ben.view.pace_s == 15.0
+    assert annotation_report(utterances(1), bench.rows, {}).hand_time_s == 15.0
 
 
 def test_a_page_commits_accepted_and_struck_lines_together(bench: Bench, desk: AnnotationDesk) -> None:
