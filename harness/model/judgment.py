@@ -171,13 +171,18 @@ class Judgment:
 
 
 def in_force(judgments: list[Judgment]) -> tuple[Judgment, ...]:
-    """The rows that no other row replaces, without withdrawals. A row that was withdrawn stays replaced."""
+    """The rows that no other row replaces, without withdrawals. A row that was withdrawn stays replaced.
+
+    Of a rater's judgments of a response, the last one: a rater in two windows may give two without a replacement.
+    """
     replaced = {judgment.replaces for judgment in judgments}
-    return tuple(
-        judgment
-        for judgment in judgments
-        if judgment.id not in replaced and judgment.status is not JudgmentStatus.WITHDRAWN
-    )
+    last = {
+        (row.session_id, row.trial_id, row.clip_sha256, row.rater, bool(row.adjudicates)): row.id
+        for row in judgments
+        if row.id not in replaced and row.status is not JudgmentStatus.WITHDRAWN
+    }
+    ids = set(last.values())
+    return tuple(judgment for judgment in judgments if judgment.id in ids)
 
 
 EXERCISE = "exercise:"

@@ -95,6 +95,7 @@ def judged_responses_of(
         if response is None:
             continue
         judgments_in_force = in_force(rows_by_clip.get((trial.trial.id, response.clip.sha256), []))
+        # One for each rater: `in_force` takes a row from the bench, which names no session, for one of another session.
         latest = {judgment.rater: judgment for judgment in judgments_in_force if not judgment.adjudicates}
         adjudications = [
             judgment

@@ -34,6 +34,7 @@ from harness.model.judgment import (
     in_force,
 )
 from harness.model.record import JudgmentGiven
+from harness.rating.figures.agreement import agreement_figures
 from harness.rating.figures.judged_responses import read_sessions
 from harness.rating.rating_room import RatingRoom
 from harness.session.log.reader import rating_rows
@@ -131,6 +132,17 @@ def test_exported_judgments_can_be_imported_again(folder: Path, tmp_path: Path, 
     for session in (folder, copy):
         assert harness("import", session, file).output == "0 new judgments, 10 already there\n"
     assert len(rows_in(folder)) == 10
+
+
+def test_of_two_judgments_given_at_once_the_last_one_counts(folder: Path, tmp_path: Path) -> None:
+    clip = clips_of(folder)["q2-den"][1]
+    give(folder, [judged("q2-den", clip, "cem", word, id=word) for word in (Category.CORRECT, Category.WRONG)])
+    result = harness("export", folder, "--current", "--csv", tmp_path / "out.csv")
+    assert result.output.endswith("; 8 judgments count\n")
+    with (tmp_path / "out.csv").open(newline="") as file:
+        assert [row["id"] for row in csv.DictReader(file) if row["rater"] == "cem"] == ["wrong"]
+    (cem,) = (rater for rater in agreement_figures(read_sessions([folder])).raters if rater.rater == "cem")
+    assert (cem.submitted, cem.outdated) == (1, 0)
 
 
 def test_an_exported_row_has_the_facts_of_its_response(folder: Path, tmp_path: Path) -> None:
