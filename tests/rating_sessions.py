@@ -106,6 +106,7 @@ def rating_session(
     transcripts: bool = True,
     talks: Sequence[Talk] = (),
     sounds: Mapping[str, tuple[int, float]] = MappingProxyType({}),
+    latencies: Mapping[str, tuple[float, float]] = MappingProxyType({}),
     by_frame: bool = False,
     finished: bool = True,
 ) -> Path:
@@ -114,8 +115,9 @@ def rating_session(
     Trial ids are `moons-kitchen-1`, …; conditions: voice ann or bob, noise quiet or pink 10 dB. effects: four of
     twelve queries want an effect (else none does, and nothing is held). transcripts: by our own recogniser; every
     second device also tells what it says. talks: others than ours. sounds: rate in Hz and gain in dB of the clips of
-    a device, where they are not as the voice gives them. by_frame: queries are repeated until they are understood, and
-    the words of the last attempt were misheard. finished: the session has ended.
+    a device, where they are not as the voice gives them. latencies: value and error in s, where they
+    are not 0.9 and 0.02. by_frame: queries are repeated until they are understood, and the words of the last attempt
+    were misheard. finished: the session has ended.
     """
     talks = talks or (TALKS if effects else TALKS[:WITHOUT_EFFECT])
     folder.mkdir(parents=True)
@@ -129,7 +131,8 @@ def rating_session(
     rows.add(SessionStarted(session_id, "kitchen", "Kitchen", "a", "lab", "b", 1, "in_process", (), trials))
     rows.add(EngineStarted(1, 10, "boot", 1.0))
     for trial, (talk, device, number) in zip(trials, plan, strict=True):
-        rows.trial(trial, talk, clips[device][talk.id], 2 if number % 3 == 0 else 1, transcripts)
+        latency = MeasuredDuration(*latencies.get(device, (0.9, 0.02)))
+        rows.trial(trial, talk, clips[device][talk.id], 2 if number % 3 == 0 else 1, transcripts, latency)
         if devices.index(device) % 2:
             rows.said(trial, talk.answer, 2 if number % 3 == 0 else 1)
     if finished:
@@ -189,7 +192,9 @@ class _Rows:
         wall_s = STARTED_WALL_S + self._at_s
         self._entries.append(Entry(seq, 1, self._at_s, wall_s, record))
 
-    def trial(self, trial: Trial, talk: Talk, clip: Clip, attempts: int, transcripts: bool) -> None:
+    def trial(
+        self, trial: Trial, talk: Talk, clip: Clip, attempts: int, transcripts: bool, latency: MeasuredDuration
+    ) -> None:
         """A take that is misheard until its last attempt."""
         self.add(TrialStarted(trial.id, 1), 1.0)
         for attempt in range(1, attempts):
@@ -217,7 +222,7 @@ class _Rows:
                 Recognition.NO if trial.until_understood else Recognition.YES,
                 EvidenceSource.DEVICE,
                 heard=talk.query,
-                latency=MeasuredDuration(0.9, 0.02),
+                latency=latency,
                 length=length,
             )
         )

@@ -10,14 +10,13 @@ from typing import TypeVar
 from harness.base.foreign import plain_text
 from harness.model.frozen import frozen
 from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag
-from harness.model.numbers import seconds
+from harness.model.numbers import fixed, seconds
 from harness.model.trial import Recognition
 from harness.rating.exercises import repetition_text
 from harness.rating.guide import GUIDE, LABELS, RULES
 from harness.rating.items import Item
 from harness.rating.rater_queue import QueueCounts, ReopenableItem
-from harness.rating.view import ExerciseResult, SittingView, effect_words, found_words, given_words
-from harness.statistics.text import measured
+from harness.rating.view import ExerciseResult, SittingView, effect_words, found_words, given_words, visible_latency_s
 
 MAX_TEXT_CHARS = 1000
 MAX_FOUND_ITEMS = 50
@@ -171,8 +170,9 @@ def _waits_text(item: Item) -> str:
 
 def _response_text(item: Item) -> str:
     facts = ["length unknown" if item.length is None else f"{seconds(item.length.value_s)} long"]
-    if item.latency is not None:
-        facts.append(f"{measured(item.latency)} after the query")
+    latency_s = visible_latency_s(item)
+    if latency_s is not None:
+        facts.append(f"{fixed(latency_s, 1, 's')} after the query")
     if item.truncated:
         facts.append("cut off at the time limit")
     return ", ".join(facts)

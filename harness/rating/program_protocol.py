@@ -11,8 +11,7 @@ from harness.model.errors import InputError, did_you_mean
 from harness.model.frozen import frozen
 from harness.model.judgment import Category
 from harness.rating.guide import GUIDE, GUIDELINE_VERSION, LABELS, RULES
-from harness.rating.view import SittingView
-from harness.statistics.intervals import is_exact_enough
+from harness.rating.view import SittingView, visible_latency_s
 
 PROTOCOL = 1
 
@@ -37,13 +36,13 @@ def item_line(view: SittingView, clip: str) -> bytes:
     """
     item = view.item
     assert item is not None
-    effect, latency = item.effect, item.latency
+    effect = item.effect
     evidence = {
         "attempts": item.attempts,
         "waits_s": [wait_s if wait_s is None else round(wait_s, 1) for wait_s in item.waits_s],
         "recognised": item.recognition,
         "length_s": None if item.length is None else round(item.length.value_s, 1),
-        "latency_s": round(latency.value_s, 1) if latency is not None and is_exact_enough(latency) else None,
+        "latency_s": visible_latency_s(item),
         "truncated": item.truncated,
         "effect_wanted": "" if effect is None else effect.check.wanted,
         "effect": None if effect is None or effect.is_open else effect.word,

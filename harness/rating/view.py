@@ -12,6 +12,7 @@ from harness.model.judgment import Category, Exercise, Judgment, JudgmentStatus,
 from harness.rating.guide import LABELS, SUB_FLAG_TEXTS, effect_text
 from harness.rating.items import CategoryProposal, Item
 from harness.rating.rater_queue import QueueCounts, ReopenableItem
+from harness.statistics.intervals import is_exact_enough
 
 
 class SittingPhase(StrEnum):
@@ -100,6 +101,16 @@ class SittingView:
     """Whether the round never shows the transcript."""
     growing: bool = False
     """Whether items may still be added, which changes positions and counts."""
+
+
+def visible_latency_s(item: Item) -> float | None:
+    """The latency that raters may see, to 0.1 s. None if it is unknown or too uncertain.
+
+    Its error depends on how the device is connected, so it would reveal the device.
+    """
+    if item.latency is None or not is_exact_enough(item.latency):
+        return None
+    return round(item.latency.value_s, 1)
 
 
 SURE: dict[int, str] = {1: "unsure", 2: "fairly sure", 3: "sure"}

@@ -28,7 +28,7 @@ from harness.model.judgment import (
     RatingRound,
     SubFlag,
 )
-from harness.model.numbers import NOTHING, counted, seconds
+from harness.model.numbers import NOTHING, counted, fixed, seconds
 from harness.model.trial import Recognition
 from harness.rating.aid import AidState
 from harness.rating.desk import Desk
@@ -37,8 +37,7 @@ from harness.rating.guide import FLAG_TEXTS, GUIDE, LABELS, RULES, SUB_FLAG_TEXT
 from harness.rating.items import Item
 from harness.rating.rater_queue import has_partial_assignment
 from harness.rating.rating_room import RatingRoom
-from harness.rating.view import SittingPhase
-from harness.statistics.text import measured
+from harness.rating.view import SittingPhase, visible_latency_s
 from harness.web.base_site import SiteWords, Templates, Visit
 from harness.web.invitations import HERE, Invitations, SiteReach
 from harness.web.seats import (
@@ -250,7 +249,8 @@ def _categories_with(flag: SubFlag) -> str:
 def _facts(item: Item) -> tuple[str, ...]:
     """What the rater may know about a response beside its sound, as short texts."""
     waits = ", ".join(seconds(wait) for wait in item.waits_s) or NOTHING
-    began = "" if item.latency is None else f"began {measured(item.latency)} after the query"
+    latency_s = visible_latency_s(item)
+    began = "" if latency_s is None else f"began {fixed(latency_s, 1, 's')} after the query"
     is_played = item.exercise is None
     facts = (
         (is_played, f"asked {item.attempts} times; waits before: {waits}" if item.attempts > 1 else "asked once"),

@@ -20,8 +20,7 @@ from harness.model.numbers import NOTHING, fixed, seconds
 from harness.model.trial import Recognition
 from harness.rating.guide import GUIDE, LABELS, RULES, SUB_FLAG_TEXTS
 from harness.rating.items import Item
-from harness.rating.view import ExerciseResult, SittingView, effect_words, given_words
-from harness.statistics.text import measured
+from harness.rating.view import ExerciseResult, SittingView, effect_words, given_words, visible_latency_s
 
 _MIN_LABEL_WIDTH = 8
 MAX_TEXT_CHARS = 2000
@@ -105,9 +104,10 @@ def _facts(item: Item) -> Text:
     if item.attempts > 1:
         waits = ", ".join(seconds(wait_s) for wait_s in item.waits_s)
         attempts_text = f"asked {item.attempts} times" + (f", again after {waits}" if waits else "")
+    latency_s = visible_latency_s(item)
     facts = (
         attempts_text,
-        "" if item.latency is None else f"answered after {measured(item.latency)}",
+        "" if latency_s is None else f"answered after {fixed(latency_s, 1, 's')}",
         "" if item.length is None else f"{seconds(item.length.value_s)} long",
     )
     text = Text(" · ".join(filter(None, facts)), style=palette.QUIET)

@@ -242,7 +242,9 @@ def test_pages_do_not_reveal_the_device(ann: Browser) -> None:
 
 def test_pages_of_two_devices_differ_in_nothing_but_ids(tmp_path: Path) -> None:
     sounds = {"kitchen": (44_100, -24.0), "den": (16_000, -2.0)}
-    session = rating_session(tmp_path / "s1", 2, effects=True, talks=(TALKS[8], SEEN_BY_SOMEBODY), sounds=sounds)
+    latencies = {"kitchen": (0.91, 0.02), "den": (0.93, 0.12)}
+    talks = TALKS[8], SEEN_BY_SOMEBODY
+    session = rating_session(tmp_path / "s1", 2, effects=True, talks=talks, sounds=sounds, latencies=latencies)
     premises = Premises(tmp_path, RatingRound(sessions=(str(session),), transcript=TranscriptPolicy.SHOWN))
     ann = premises.rater("ann")
     pages, heard = [], []
