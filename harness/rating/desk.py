@@ -82,7 +82,7 @@ class Desk:
         self._is_reopened = False  # the current item
         self._draft = Draft()
         self._set_aside_draft: tuple[str, Draft] | None = None
-        """Id of the item to judge, and its draft, while another item is reopened."""
+        """Id of the item to judge, and its draft, while another item is shown again."""
         self._shown_explanation: ExerciseResult | None = None
         self._shown_wall_s = 0.0
         self._presence = Presence(now_s)
@@ -227,6 +227,8 @@ class Desk:
         row = withdrawal(withdrawn, self._wall_s(), id_=self.ids.next())
         self._save(item, row)
         self._queue.add(row)
+        if self._shown_explanation is None:
+            self._set_draft_aside()
         self._shown_explanation = None
         self._show_item(item, withdrawn, reopened=not self._queue.is_open(item))
         self._message = "taken back; judge it again"
@@ -291,6 +293,10 @@ class Desk:
     def set_confidence(self, level: int | None) -> None:
         """Sets the confidence: 1 is unsure, 3 is sure. The current level clears it."""
         self._change_draft(confidence=None if level == self._draft.confidence else level)
+
+    def set_sub_flags(self, flags: tuple[SubFlag, ...]) -> None:
+        """Sets these sub-flags and no others. Two opposites may be among them, as in `judge`."""
+        self._change_draft(sub_flags=flags)
 
     def toggle_sub_flag(self, flag: SubFlag) -> None:
         """Sets or clears a sub-flag; setting one clears its opposite."""
@@ -470,11 +476,15 @@ class Desk:
         return True
 
     def _reopen(self, entry: ReopenableItem) -> None:
-        """Shows an item with its row. The draft of the item to judge is set aside for `_show_next`."""
-        if self._item is not None and not self._is_reopened:
-            self._set_aside_draft = self._item.id, self._draft
+        """Shows an item with its row."""
+        self._set_draft_aside()
         self._show_item(entry.item, entry.row, reopened=not self._queue.is_open(entry.item))
         self._message = ""
+
+    def _set_draft_aside(self) -> None:
+        """Keeps the draft of the item to judge for `_show_next`, before another item is shown."""
+        if self._item is not None and not self._is_reopened:
+            self._set_aside_draft = self._item.id, self._draft
 
     def _show_next(self) -> None:
         """Shows the item to judge, with its draft if that was set aside."""

@@ -288,10 +288,8 @@ def _fill_draft(seat: Seat, post: Post) -> None:
     seat.save_comment(post, desk.set_comment)
     if post.confidence != draft.confidence:
         desk.set_confidence(post.confidence)
-    removed = [flag for flag in draft.sub_flags if flag not in post.sub_flags]
-    added = [flag for flag in post.sub_flags if flag not in draft.sub_flags]
-    for flag in (*removed, *added):
-        desk.toggle_sub_flag(flag)
+    if set(post.sub_flags) != set(draft.sub_flags):
+        desk.set_sub_flags(post.sub_flags)
     claimed = {"yes": True, "no": False}.get(post.claimed)
     if claimed != draft.effect_claimed:
         desk.set_effect_claimed(claimed)

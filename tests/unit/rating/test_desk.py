@@ -182,6 +182,19 @@ def test_enough_right_exercises_are_not_repeated() -> None:
     assert desk.view.phase is SittingPhase.JUDGING
 
 
+def test_undo_keeps_the_draft_of_the_item_that_it_leaves() -> None:
+    _, desk = seated(items(3))
+    desk.judge(CORRECT)
+    second = in_sight(desk)
+    desk.set_comment("two voices")
+    desk.record_play(900, began=True)
+    desk.undo()
+    assert desk.view.draft.comment == ""
+    desk.judge(WRONG)
+    assert in_sight(desk) == second
+    assert (desk.view.draft.comment, desk.view.draft.heard_ms) == ("two voices", 900)
+
+
 def test_an_exercise_is_not_skipped_and_can_be_taken_back() -> None:
     bench, desk = seated(items(1), exercises=exercises(CORRECT, WRONG))
     for refused in (desk.skip, desk.hold, lambda: desk.flag(Flag.PRIVACY)):

@@ -1,4 +1,4 @@
-"""What is typed on several pages of the same response."""
+"""What is typed and ticked on the pages of a response."""
 
 from __future__ import annotations
 
@@ -44,3 +44,11 @@ def test_page_from_before_a_restart_does_not_undo_a_newer_comment(premises: Prem
     assert ann.press("label.wrong", blank, form_word=word).status_code == 409
     assert ann.press("label.wrong", typed, comment="the lamp went on", form_word=word).status_code == 303
     assert [row.comment for row in premises.rows] == ["the lamp went on"]
+
+
+def test_all_ticked_sub_flags_are_saved(premises: Premises) -> None:
+    ann = premises.rater("ann")
+    ticked = ["too_little", "too_much"]
+    for button in ("draft.quiet", "draft.quiet", "label.partially_correct"):
+        ann.client.post("/judge", data={**fields_of(ann.page()), "sub_flag": ticked, "do": button})
+    assert premises.rows[-1].sub_flags == ("too_little", "too_much")
