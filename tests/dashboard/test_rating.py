@@ -101,10 +101,19 @@ async def test_skip_comes_back_at_the_end_and_the_new_row_replaces_it(tmp_path: 
         assert last.replaces == skipped.id
 
 
+async def test_skipped_responses_take_turns(tmp_path: Path) -> None:
+    async with judging(double(tmp_path)) as (_, _, pilot):
+        for answer in ("I don't know that yet", "it is noon", "milk is on the list", "I don't know that yet"):
+            await press(pilot, "x")
+            await until(pilot, shows(pilot, answer))
+
+
 async def test_a_response_can_be_flagged_and_commented(tmp_path: Path) -> None:
     async with judging(double(tmp_path)) as (engine, _, pilot):
         await press(pilot, "c", *"hum", "enter")
         await until(pilot, shows(pilot, "hum"))
+        await press(pilot, "c", "enter")  # the comment stands in the prompt, and stays
+        await until(pilot, lambda: isinstance(pilot.app.screen, RatingScreen))
         await press(pilot, "f")
         await until(pilot, shows(pilot, "something private"))
         await press(pilot, "3")

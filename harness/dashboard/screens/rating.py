@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -40,10 +41,14 @@ def own_judgment(item: FirstResponse, rater: str) -> Judgment | None:
     return own[-1] if own else None
 
 
-def responses_to_judge(progress: Progress, rater: str) -> tuple[FirstResponse, ...]:
-    """Responses that this rater has not judged, in the order of playing; skipped ones last."""
+def responses_to_judge(progress: Progress, rater: str, given: Sequence[Judgment] = ()) -> tuple[FirstResponse, ...]:
+    """Responses that this rater has not judged, in the order of playing; skipped ones last, as they were skipped.
+
+    given: the rater's rows of this sitting, oldest first.
+    """
+    positions = {judgment.id: number for number, judgment in enumerate(given, start=1)}
     unjudged: list[FirstResponse] = []
-    postponed: list[FirstResponse] = []
+    postponed: list[tuple[int, FirstResponse]] = []
     for trial in progress.trials:
         item = trial.response
         if item is None:
@@ -52,8 +57,8 @@ def responses_to_judge(progress: Progress, rater: str) -> tuple[FirstResponse, .
         if judgment is None:
             unjudged.append(item)
         elif judgment.status in (JudgmentStatus.SKIPPED, JudgmentStatus.HELD):
-            postponed.append(item)
-    return (*unjudged, *postponed)
+            postponed.append((positions.get(judgment.id, 0), item))
+    return (*unjudged, *(item for _, item in sorted(postponed, key=itemgetter(0))))
 
 
 def is_in_log(progress: Progress, judgment: Judgment) -> bool:
@@ -206,7 +211,7 @@ class RatingScreen(Sheet):
         self._write_progress(view)
 
     def _show_next(self, view: View) -> None:
-        waiting = responses_to_judge(view.progress, self._rater)
+        waiting = responses_to_judge(view.progress, self._rater, self._given_judgments)
         current = next((response for response in waiting if _item_id(response) == self._item_id_to_show), None)
         item = current or (waiting[0] if waiting else None)
         if _item_id(item) != _item_id(self._item):
@@ -306,7 +311,8 @@ class RatingScreen(Sheet):
                     self.show(self._view)
 
         if item_key is not None:
-            self.app.push_screen(LinePrompt("Comment, saved with the next judgment", required=False), on_written)
+            prompt = LinePrompt("Comment, saved with the next judgment", required=False, line=self._comment)
+            self.app.push_screen(prompt, on_written)
 
     def action_undo(self) -> None:
         if self._pending_judgment is not None:
