@@ -378,7 +378,7 @@ class _PlainSitting:
     def _print_aid_question(self, state: AidState) -> None:
         """Asks the next question, or whether to save the result of the aid."""
         self._aid = state
-        self._print(aid_lines(state))
+        self._print(aid_lines(state, self._keys))
         answers = "answer with a letter; `back` goes back, `leave` leaves the aid, a category's key labels immediately"
         self._print([answers if state.ending is None else SAVE_OR_NOT])
 

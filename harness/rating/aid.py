@@ -17,9 +17,9 @@ from typing import Any
 from harness.base.plain_json import from_plain
 from harness.model.effect import EffectEvidence, EffectOutcome, EffectSource
 from harness.model.frozen import frozen
-from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, SubFlag
+from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, RaterKeys, SubFlag
 from harness.model.trial import Recognition
-from harness.rating.guide import FLAG_TEXTS, KEYS, LABELS, SUB_FLAG_TEXTS
+from harness.rating.guide import FLAG_TEXTS, LABELS, SUB_FLAG_TEXTS
 
 
 @frozen
@@ -336,9 +336,9 @@ def ending_text(ending: AidEnding) -> str:
             raise AssertionError(f"an ending without a meaning: {ending}")
 
 
-def aid_lines(state: AidState, width: int = 76) -> list[str]:
+def aid_lines(state: AidState, keys: RaterKeys, width: int = 76) -> list[str]:
     """What a rater reads now, in lines of at most `width` characters: answers of the harness, then the question or the
-    ending."""
+    ending. keys: of the rater."""
     wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
     lines: list[str] = []
     just_filled = list(itertools.takewhile(lambda step: step.filled, reversed(state.steps)))
@@ -355,7 +355,6 @@ def aid_lines(state: AidState, width: int = 76) -> list[str]:
     if ending is not None and ending.category is None:
         lines += wrapper.wrap(ending_text(ending).capitalize() + ".")
     elif ending is not None and ending.category is not None:
-        keys = {category: key for key, category in KEYS}
-        lines += wrapper.wrap(f"{LABELS[ending.category]}. Key {keys[ending.category]}.")
+        lines += wrapper.wrap(f"{LABELS[ending.category]}. Key {keys.categories[ending.category]}.")
         lines += [f"Noted: {SUB_FLAG_TEXTS[sub_flag]}." for sub_flag in ending.sub_flags]
     return lines

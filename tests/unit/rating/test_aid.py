@@ -7,13 +7,14 @@ import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.effect import EffectCheck, EffectEvidence, EffectOutcome, EffectSource
-from harness.model.judgment import Category, Flag, Judgment, JudgmentStatus, SubFlag
+from harness.model.judgment import Category, Flag, Judgment, JudgmentStatus, RaterKeys, SubFlag
 from harness.model.trial import Recognition
 from harness.rating.aid import (
     FILLED_SUFFIX,
@@ -26,6 +27,7 @@ from harness.rating.aid import (
     ending_text,
 )
 
+KEYS = RaterKeys()
 HEARD = ResponseFacts(Recognition.YES, truncated=False)
 ALL_KNOWN = [
     ResponseFacts(recognised, truncated, effect, core, awaited)
@@ -337,7 +339,7 @@ def test_every_state_is_told_within_the_width_and_says_what_can_be_answered(widt
         ResponseFacts(Recognition.YES, False, EffectOutcome.PARTIAL),
     ):
         for state in states(AidState.begin(facts)):
-            text = aid_lines(state, width)
+            text = aid_lines(state, KEYS, width)
             assert text
             assert max(map(len, text)) <= width
             whole = " ".join(line.strip() for line in text)
@@ -352,28 +354,31 @@ def test_every_state_is_told_within_the_width_and_says_what_can_be_answered(widt
 
 def test_prefilled_answers_are_shown_once() -> None:
     state = AidState.begin(HEARD)
-    assert aid_lines(state)[:3] == [
+    assert aid_lines(state, KEYS)[:3] == [
         "Already known: query heard correctly. Yes, or it seems so.",
         "Already known: first response, whole. Yes.",
         "Question 3 of at most 8.",
     ]
-    assert aid_lines(state.answer("no"))[0] == "Question 4 of at most 8."
+    assert aid_lines(state.answer("no"), KEYS)[0] == "Question 4 of at most 8."
     back = AidState.begin(ResponseFacts(Recognition.YES, truncated=True)).back()
-    assert "b: No, a part is missing, or it is not the first (known)" in aid_lines(back)
+    assert "b: No, a part is missing, or it is not the first (known)" in aid_lines(back, KEYS)
 
 
 def test_endings_are_shown_with_their_key_and_notes() -> None:
     state = AidState.begin(HEARD)
     for answer in ("no", "no", "clear", "none", "gap", "much"):
         state = state.answer(answer)
-    assert aid_lines(state) == ["Partially correct. Key 2.", "Noted: too much.", "Noted: a fact is wrong or missing."]
-    assert aid_lines(AidState.begin(ResponseFacts(Recognition.YES, truncated=True)))[-1] == (
+    notes = ["Noted: too much.", "Noted: a fact is wrong or missing."]
+    assert aid_lines(state, KEYS) == ["Partially correct. Key 2.", *notes]
+    own_keys = RaterKeys(MappingProxyType({**KEYS.categories, Category.PARTIALLY_CORRECT: "P"}))
+    assert aid_lines(state, own_keys) == ["Partially correct. Key P.", *notes]
+    assert aid_lines(AidState.begin(ResponseFacts(Recognition.YES, truncated=True)), KEYS)[-1] == (
         "Put aside: the response is cut or not the first."
     )
     waiting = (
         AidState.begin(ResponseFacts(Recognition.YES, False, awaited=True)).answer("no").answer("no").answer("clear")
     )
-    assert aid_lines(waiting)[-1] == "Held until the effect is known."
+    assert aid_lines(waiting, KEYS)[-1] == "Held until the effect is known."
 
 
 def test_endings_in_words_are_all_different() -> None:
