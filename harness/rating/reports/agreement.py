@@ -358,9 +358,9 @@ def _cautions(figures: AgreementFigures) -> Iterator[str]:
     yield from rough_note(table.shared)
     raw, alpha = table.raw.value, table.alpha.value
     if raw is not None and alpha is not None and raw > HIGH_RAW and alpha < LOW_ALPHA:
-        labels = [category for item in figures.items for _, category in item.labels]
-        most_frequent, count = Counter(labels).most_common(1)[0]
-        share_text = percent(count / len(labels))
+        counts = [entry.labels for entry in table.categories]
+        most_frequent = CATEGORIES[counts.index(max(counts))]
+        share_text = percent(max(counts) / table.shared_labels)
         yield f"{LABELS[most_frequent]} is {share_text} of the labels, so most pairs would agree by chance."
         yield "Alpha corrects for this. Compare it with AC1 and the categories below."
 

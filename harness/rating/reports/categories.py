@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,6 +10,7 @@ from harness import __version__
 from harness.base.foreign import plain_text
 from harness.base.plain_json import picked, to_plain
 from harness.base.table import NO_LABEL
+from harness.base.text_file import safe_csv
 from harness.base.text_table import shown
 from harness.model.choices import CategoryGroup, Grouping, LimitTarget, Reading, ResultGrouping
 from harness.model.frozen import frozen
@@ -209,12 +208,8 @@ COLUMNS = (
 def to_csv(report: CategoryReport) -> str:
     """The report as CSV: all queries (with an empty `by`), then each grouping, then the crossed ones. Cells without
     data are empty."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for group, figures in _csv_groups(report):
-        writer.writerows(_csv_rows(group, figures))
-    return text.getvalue()
+    rows = [row for group, figures in _csv_groups(report) for row in _csv_rows(group, figures)]
+    return safe_csv([COLUMNS, *([str(cell) for cell in row] for row in rows)])
 
 
 def _csv_groups(report: CategoryReport) -> Iterator[tuple[tuple[str, str, str, str], CategoryFigures]]:

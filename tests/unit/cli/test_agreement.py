@@ -164,15 +164,19 @@ def test_unjudged_session_names_the_command_to_judge_it(tmp_path: Path) -> None:
 
 
 def test_high_raw_agreement_without_alpha_is_explained(tmp_path: Path) -> None:
-    folder = store_session(tmp_path / "s1", answers(40))
+    folder = store_session(tmp_path / "s1", answers(45))
     clips = list(clips_of(folder).items())
+    wrong = {("ann", 0), ("bob", 1)}
     rows = [
-        judged(trial, clip, name, CATEGORIES[8 if (name, index) in {("ann", 0), ("bob", 1)} else 0])
+        judged(trial, clip, name, CATEGORIES[8 if (name, index) in wrong or index >= 40 else 0], round="one")
         for name in ("ann", "bob")
         for index, (trial, (_, clip)) in enumerate(clips)
     ]
     give(folder, rows)
-    assert "Correct is 97.5 % of the labels" in harness(folder).output
+    known = "".join(f"  - {{session: s1, trial: {trial}, category: wrong}}\n" for trial, _ in clips[40:])
+    (tmp_path / "known.yaml").write_text(f"gold: known\nresponses:\n{known}")
+    (tmp_path / "round.yaml").write_text("round: one\nsessions: [s1]\ntraining: none\ngold: known.yaml\n")
+    assert "Correct is 97.5 % of the labels" in harness(tmp_path / "round.yaml").output, "without the known answers"
 
 
 @pytest.mark.parametrize(("responses", "rough"), [(9, False), (10, True), (29, True), (30, False)])

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,12 @@ def test_the_csv_has_a_row_for_each_category_of_each_group(folder: Path) -> None
     assert len(rows) == (1 + 2 + 6) * 14 * 2
     kitchen = [row for row in rows if row["label"] == "kitchen" and not row["by_2"] and row["reading"] == "a"]
     assert [row["count"] for row in kitchen if row["category"] in ("correct", "wrong")] == ["11", "1"]
+
+
+def test_a_label_in_the_csv_is_not_a_spreadsheet_formula(tmp_path: Path) -> None:
+    folder = store_session(tmp_path / "one", [replace(answer, query_class="=1+1") for answer in answers(1)], "one")
+    rows = csv.DictReader(io.StringIO(harness(folder, "--csv", "--by", "class").output))
+    assert {row["label"] for row in rows} == {"", "'=1+1"}
 
 
 @pytest.mark.parametrize(
