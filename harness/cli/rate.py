@@ -162,11 +162,11 @@ def command(
     is_for_all = rater is None and not adjudicate
     rater = person_name(rater if rater is not None else user_name(), "rater name")
     with closing(RatingRoom(round_)) as room:
+        _warn_of_unmatched_gold(room)
         if site.web:
             from harness.web.server import WebOptions, serve
 
             sys.exit(serve(room, WebOptions(keys=keys, names=names, **site.web_options)))
-        _warn_of_unmatched_gold(room)
         if listing and is_for_all:
             print_lines(_list_raters(room, room.progress([rater])))
             return

@@ -334,6 +334,17 @@ def test_options_that_do_not_fit_are_refused(session: Path, options: list[str], 
     assert message in str(result.exception)
 
 
+@pytest.mark.parametrize("options", [["--list"], ["--web", "--invitations", "none.json"]])
+def test_known_answers_that_match_no_response_are_reported(session: Path, options: list[str]) -> None:
+    (session.parent / "known.yaml").write_text(
+        "gold: known\nresponses:\n  - {session: s1, trial: none, category: wrong}\n"
+    )
+    round_file = session.parent / "round.yaml"
+    round_file.write_text("round: one\nsessions: [s1]\ngold: known.yaml\n")
+    result = CliRunner().invoke(group, ["rate", str(round_file), *options])
+    assert "1 of 1 known answers match no response, for example none of s1" in result.output
+
+
 def test_failed_save_ends_a_script_and_keeps_the_item(session: Path) -> None:
     (session / "judgments.sqlite").mkdir()
     result = CliRunner().invoke(group, ["rate", str(session), "--rater", "ann", "--no-sound"], input="1\n1\n")
