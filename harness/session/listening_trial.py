@@ -17,6 +17,7 @@ from harness.model.numbers import seconds
 from harness.model.observation import (
     DeviceState,
     HostStalled,
+    Intent,
     LinkBack,
     LinkLost,
     ListeningProved,
@@ -79,7 +80,7 @@ class ListeningAttempt:
     recorded: Stamp | None = None
     """When the first sample was found in the microphone's recording."""
     understood: set[str] = field(default_factory=set)
-    """Connections whose devices have reported what they understood."""
+    """Connections whose devices have reported what they understood: words, or an intent if they report no words."""
     woken: set[str] = field(default_factory=set)
     """Connections whose devices have woken to the phrase."""
     opened: set[str] = field(default_factory=set)
@@ -131,11 +132,24 @@ class ListeningAttempt:
         if timing.query_start_s - settings.window_before_s <= offset_s <= timing.query_end_s + settings.window_after_s:
             self.woken.add(target.connection)
 
-    def is_of_opening(self, target: Target, transcript: Transcript) -> bool:
-        """Whether a transcript is of what was said in the opening, before the phrase or query of the trial."""
-        if not self.timing.other_phrases:
+    def note_understood(self, target: Target, report: Transcript | Intent) -> None:
+        """Records what a device understood, unless that was said in the opening, or its transcript is still to come."""
+        offset_s = self.offset_s(target, report.at, report.audio_s)
+        is_of_opening = bool(self.timing.other_phrases) and offset_s < self.timing.query_start_s
+        is_last = report.final if isinstance(report, Transcript) else ObservationKind.TRANSCRIPT not in target.reports
+        if is_last and not is_of_opening:
+            self.understood.add(target.connection)
+
+    def owes_words(self, target: Target) -> bool:
+        """Whether a device reports what it understood of a command, and has not done so yet."""
+        reports_words = ObservationKind.TRANSCRIPT in target.reports or ObservationKind.INTENT in target.reports
+        return self.listening.kind is TrialKind.COMMAND and reports_words and target.connection not in self.understood
+
+    def lacks_report(self, target: Target) -> bool:
+        """Whether the report has not come that decides the result of a device: of a command, what it understood."""
+        if self.listening.kind is TrialKind.COMMAND and target.connection in self.understood:
             return False
-        return self.offset_s(target, transcript.at, transcript.audio_s) < self.timing.query_start_s
+        return self.owes_words(target) or target.connection not in self.woken
 
     @property
     def unfinished(self) -> tuple[str, ...]:
@@ -159,7 +173,7 @@ class ListeningAttempt:
             origin_s = (self.recorded or self.starts.get(player) or Stamp(self.begun_s)).at_s
             last_s = origin_s + self.timing.query_end_s
             wait_s = settings.window_after_s
-            if self.listening.kind is TrialKind.COMMAND and self._waits_for_words(player):
+            if any(target.player == player and self.owes_words(target) for target in self.listening.targets):
                 wait_s = max(wait_s, self.trial.reprompt.evidence_wait_s)
             until_s = max(until_s, last_s + wait_s + ARRIVAL_S)
         return until_s
@@ -173,15 +187,6 @@ class ListeningAttempt:
     def _real_time_players(self) -> list[str]:
         """Players after whose sound an event may still come: those through the air, and wires without positions."""
         return [player for player in self.players if player not in self.audio_s]
-
-    def _waits_for_words(self, player: str) -> bool:
-        """Whether a device that hears this player reports transcripts, and has not reported one yet."""
-        return any(
-            target.player == player
-            and ObservationKind.TRANSCRIPT in target.reports
-            and target.connection not in self.understood
-            for target in self.listening.targets
-        )
 
 
 RETRY_S = 2.0
@@ -274,9 +279,8 @@ class ListeningMachine(Take):
                     self._interrupt(f"stimulus_flawed: {source} played late blocks")
             case ListeningProved(source=source, proof=Proof.ACKNOWLEDGED) if attempt is not None:
                 attempt.progress_s[source] = self._now_s
-            case Transcript(source=source, final=True) if attempt is not None and self._phase in UNDER_WAY:
-                if target is None or not attempt.is_of_opening(target, observation):
-                    attempt.understood.add(source)
+            case Transcript() | Intent() if target is not None and attempt is not None and self._phase in UNDER_WAY:
+                attempt.note_understood(target, observation)
             case Wake() if target is not None and attempt is not None and self._phase in UNDER_WAY:
                 attempt.note_wake(target, observation)
             case Wake() if target is not None and self._phase is Phase.WAITING and not self._absent_sources():
@@ -449,19 +453,18 @@ class ListeningMachine(Take):
         if unopened and attempt.timing.other_phrases and self.trial.recipe.opening is not None:
             self._interrupt(f"opening_missed: {unopened[0]} did not wake to the phrase of the opening")
             return
-        silent = [target for target in targets if target.connection not in attempt.woken]
         unread = [
             f"unread: {target.device}: {problem}"
-            for target in silent
-            if (problem := attempt.unread.get(target.connection))
+            for target in targets
+            if attempt.lacks_report(target) and (problem := attempt.unread.get(target.connection))
         ]
-        if unread and self._expects_wake:  # a wake event may be among the reports that were lost
+        if unread and self._expects_wake:  # what is missing may be among the reports that were lost
             self._write_verdict(Outcome.INCONCLUSIVE, unread[0])
             self._finish(Verdict(Outcome.INCONCLUSIVE, self._last_number, unread[0]))
             return
         # Of other trials than probes, the session does not use wake events.
-        unheard = [target.device for target in silent] if self._listening.kind is TrialKind.PROBE else []
-        if unheard:
+        unheard = [target.device for target in targets if target.connection not in attempt.woken]
+        if unheard and self._listening.kind is TrialKind.PROBE:
             self._write_verdict(Outcome.NO_WAKE, f"probe_unheard: {', '.join(unheard)}")
         else:
             self._write_verdict(Outcome.COUNTED, "")

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.model.bench import ObservationKind
 from harness.model.observation import (
     DeviceState,
+    Intent,
     LinkBack,
     LinkLost,
     ListeningProved,
@@ -38,7 +40,7 @@ from harness.model.scenario import (
 )
 from harness.model.stimulus import Ambience, NoiseKind, Recording, SpokenText, VoiceSpec
 from harness.model.time import Stamp
-from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
+from harness.model.trial import EvidenceSource, Outcome, Recognition, Target, Trial
 from harness.session.listening_trial import INJECTION_GUARD_S, RETRY_S
 from harness.session.plan import plan
 from harness.session.soak import OTHER_TRIAL_S
@@ -250,15 +252,21 @@ def test_a_sound_that_never_ends_is_given_up() -> None:
     assert slow.attempts[0].cause == "sound_lost: wired did not finish playing the stimulus"
 
 
-def test_a_command_played_through_the_air_waits_for_the_transcript() -> None:
-    play = Play(BY_AIR, kind=TrialKind.COMMAND)
+WORDS = Transcript("shelf_link", Stamp(103.4), "what time is it")
+TIME_INTENT = Intent("shelf_link", Stamp(103.4), "time")
+TELLS_INTENTS = replace(BY_AIR, reports=(ObservationKind.INTENT, ObservationKind.WAKE))
+
+
+@pytest.mark.parametrize(("target", "report"), [(BY_AIR, WORDS), (TELLS_INTENTS, TIME_INTENT)])
+def test_a_command_by_air_waits_for_what_was_understood(target: Target, report: Observation) -> None:
+    play = Play(target, kind=TrialKind.COMMAND)
     play.starts("speaker")
     begins_s = play.now_s
     play.wait(3.0)
     play.ends("speaker")
     play.wait(0.4)
     assert play.verdict is None, "it may still say what it heard: evidence_wait_s after the command"
-    play.feed(Transcript("shelf_link", play.at(), "what time is it"))
+    play.feed(report)
     assert play.verdict is not None
     assert play.now_s - begins_s == pytest.approx(3.4)
     row = play.attempts[0]
@@ -412,6 +420,26 @@ def test_a_miss_in_which_words_of_the_device_were_lost_is_inconclusive(wakes: bo
     play.ends("wired", audio_s=3.0)
     assert play.ended.outcome is outcome
     assert play.ended.cause == ("" if wakes else "unread: wired: the line is too long: 99999 bytes")
+
+
+@pytest.mark.parametrize(
+    ("target", "report", "outcome"),
+    [
+        (BY_AIR, WORDS, Outcome.COUNTED),  # the wake event alone is missing, which decides nothing
+        (BY_AIR, Wake("shelf_link", Stamp(101.8)), Outcome.INCONCLUSIVE),
+        (BY_AIR, TIME_INTENT, Outcome.INCONCLUSIVE),  # its transcript may have said otherwise
+        (TELLS_INTENTS, TIME_INTENT, Outcome.COUNTED),
+    ],
+)
+def test_a_command_whose_words_were_lost_is_inconclusive(target: Target, report: Observation, outcome: Outcome) -> None:
+    play = Play(target, kind=TrialKind.COMMAND)
+    play.starts("speaker")
+    play.feed(Unread("shelf_link", play.at(), "the line is too long"))
+    play.wait(3.0)
+    play.feed(report)
+    play.ends("speaker")
+    play.wait(5.0)
+    assert play.ended.outcome is outcome
 
 
 HISS = AmbientSource("hiss", noise=NoiseKind.PINK)
