@@ -311,3 +311,6 @@ Observation = (
     Intent | ListeningProved | ClockFitted | DeviceDescribed | ResponseText | Status | SoundKept | StateTold |
     LogLine | Unread | OperatorAnswer | LinkLost | LinkBack | Overrun | HostStalled
 )  # fmt: skip
+
+PRESENCE = ListeningProved | Wake | Transcript | Intent
+"""Reports that show that a device is there: its last will, that it is gone, may come after its new start."""

@@ -333,5 +333,5 @@ class FaultPause:
     def _list_lost(self, trial: Trial) -> list[str]:
         """Ids of the connections that the trial needs and that are lost now."""
         sources = (source for target in trial.targets for source in target.sources)
-        required = {*sources, *trial.players, trial.microphone}
+        required = {*sources, *trial.players, *trial.noise_players, trial.microphone}
         return sorted(self._run.bench_state.unreachable & required)

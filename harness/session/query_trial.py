@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import Unpack
 
 from harness.model.observation import (
+    PRESENCE,
     DeviceState,
     Earcon,
     LinkBack,
@@ -36,6 +37,7 @@ from harness.session.take import (
     SOUND_GUARD_S,
     UNDER_WAY,
     Action,
+    BenchState,
     FreezeResponse,
     Phase,
     SayClosing,
@@ -95,18 +97,21 @@ class TrialMachine(Take):
         now_s: float,
         *,
         not_before_s: float | None = None,
-        lost: Iterable[str] = (),
+        seen: BenchState | None = None,
         last_sound_s: float | None = None,
         query_cut_s: float | None = None,
     ) -> list[Action]:
-        """Begins the take; no sound before `not_before_s`. lost: sources whose link is down at this moment.
+        """Begins the take; no sound before `not_before_s`. seen: the state of devices and links at this moment.
 
         last_sound_s: when the bench last made a sound. query_cut_s: the attribute of the previous take.
         """
         self._set_time(now_s)
         self.query_cut_s = query_cut_s
         self._earliest_sound_s = now_s if not_before_s is None else not_before_s
-        self._lost_sources = set(lost) & self._needed_sources()
+        if seen is not None:
+            self._lost_sources = seen.down_links & self._needed_sources()
+            if seen.gone_devices & set(self.trial.sources):
+                self._lost_sources.add(THE_DEVICE)
         self._quiet.last_sound_s = last_sound_s
         remembers = self.trial.memory is not None and self.trial.memory.primed_by
         self._enter(Phase.WAITING, "before the follow-up" if remembers else "")
@@ -168,6 +173,8 @@ class TrialMachine(Take):
         if self._phase is Phase.DONE:
             return []
         self._cut_query()
+        if self._may_answer_late():
+            self.query_cut_s = self._now_s
         if self._phase is Phase.CLOSING:
             self._actions.append(StopStimulus())
         verdict = self._verdict()
@@ -192,7 +199,7 @@ class TrialMachine(Take):
     # Observations
 
     def _needed_sources(self) -> set[str]:
-        return {self.trial.loudspeaker, self.trial.microphone, *self.trial.sources} - {""}
+        return {*self.trial.players, *self.trial.noise_players, self.trial.microphone, *self.trial.sources} - {""}
 
     def _apply(self, observation: Observation) -> None:
         owner = owner_of(observation, self.trial, self._current, self._previous, began_idle=self._was_idle_at_start)
@@ -201,6 +208,8 @@ class TrialMachine(Take):
             self._device.observe(observation)
         if owner is not None and owner.add(observation, self._now_s):
             self._revise(owner)
+        if isinstance(observation, PRESENCE) and is_from_device(self.trial, observation.source):
+            self._lost_sources.discard(THE_DEVICE)
         match observation:
             case StimulusStarted() | StimulusEnded() | StimulusHeard():
                 self._apply_own_sound(observation, owner)

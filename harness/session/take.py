@@ -19,10 +19,10 @@ from typing import NamedTuple, TypedDict, Unpack
 from harness.model.feed import StateWord
 from harness.model.frozen import frozen
 from harness.model.observation import (
+    PRESENCE,
     DeviceState,
     LinkBack,
     LinkLost,
-    ListeningProved,
     Observation,
     SpeechEnded,
     SpeechStarted,
@@ -180,6 +180,8 @@ class BenchState:
             # The microphone hears speech, but not whose: it counts for every device.
             if observation.source == source or isinstance(observation, SpeechStarted | SpeechEnded):
                 activity.observe(observation)
+        if isinstance(observation, PRESENCE):
+            self.gone_devices.discard(observation.source)
         match observation:
             case LinkLost(source=source, what=problem):
                 self.down_links.add(source)
@@ -193,8 +195,6 @@ class BenchState:
                         self.loss_reasons[source] = f"it reported that it is gone{': ' if detail else ''}{detail}"
                 else:
                     self.gone_devices.discard(source)
-            case ListeningProved(source=source):  # a last will may come after the device's new start
-                self.gone_devices.discard(source)
             case Wake(source=source, at=at):
                 self.last_wake_s[source] = max(at.at_s, self.last_wake_s.get(source, at.at_s))
             case _:

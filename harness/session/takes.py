@@ -185,6 +185,7 @@ class Takes:
         if (verdict := trial_verdict(trial.reprompt, before)) is not None:  # the engine ended just before that row
             deciding = verdict.deciding_attempt
             run.append(TrialFinished(trial.id, number, verdict.outcome, max(before), deciding, verdict.cause))
+            self.query_cut_s, self._last_played = run.now_s(), ""  # its answer may still come, and a follow-up is late
             return
         if trial.listening is not None and (needless := run.context.why_needless(trial)):
             self._finish(take, Outcome.SKIPPED, f"needless: {needless}")
@@ -254,11 +255,7 @@ class Takes:
         self._run_machine(
             machine,
             lambda now_s: machine.begin(
-                now_s,
-                not_before_s=begins_s,
-                lost=run.bench_state.down_links,
-                last_sound_s=last_sound_s,
-                query_cut_s=query_cut_s,
+                now_s, not_before_s=begins_s, seen=run.bench_state, last_sound_s=last_sound_s, query_cut_s=query_cut_s
             ),
         )
 

@@ -1,13 +1,26 @@
-"""Wake trials in front of devices that report what they do."""
+"""Trials in front of devices that report what they do, or that they are gone."""
 
 from __future__ import annotations
 
 import pytest
 
-from harness.model.observation import DeviceState, Intent, Observation, SpeechEnded, SpeechStarted, Status
+from harness.model.observation import (
+    DeviceState,
+    Intent,
+    ListeningProved,
+    Observation,
+    Proof,
+    SpeechEnded,
+    SpeechStarted,
+    Status,
+    Wake,
+)
+from harness.model.record import AttemptStarted
 from harness.model.time import Stamp
+from harness.session.query_trial import TrialMachine
 from harness.session.take import BenchState
 from tests.unit.session.listening_material import BY_AIR, Play
+from tests.unit.session.material import TIMING, trial
 
 END = SpeechEnded("mic", Stamp(102.0))
 UNHEARD = Intent("shelf_link", Stamp(102.1), "")
@@ -72,3 +85,20 @@ def test_speech_that_goes_on_keeps_a_device_busy() -> None:
     play.feed(SpeechEnded("mic", play.at()))
     play.wait(5.0)
     assert play.started
+
+
+@pytest.mark.parametrize(
+    ("back", "starts_s"),
+    [
+        (Status("dut_link", Stamp(110.0), DeviceState.STARTED), 110.0),
+        (ListeningProved("dut_link", Stamp(110.0), Proof.HEARTBEAT), 110.0),
+        (Wake("dut_link", Stamp(110.0)), 110.0),
+        (Status("other", Stamp(110.0), DeviceState.STARTED), 160.0),
+    ],
+)
+def test_a_device_that_went_before_its_trial_is_waited_for(back: Observation, starts_s: float) -> None:
+    machine = TrialMachine(trial(), 1, TIMING)
+    assert machine.begin(100.0, seen=BenchState(gone_devices={"dut_link", "elsewhere"})) == []
+    actions = [(110.0, action) for action in machine.feed(back, 110.0)]
+    actions += [(at_s, action) for at_s in (159.9, 160.0) for action in machine.tick(at_s)]
+    assert [at_s for at_s, action in actions if isinstance(action, AttemptStarted)] == [starts_s]

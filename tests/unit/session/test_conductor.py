@@ -423,27 +423,27 @@ def test_without_an_answer_to_the_prime_there_is_no_follow_up() -> None:
     assert {point.shown for point in points(run)} == {None}
 
 
-def test_follow_up_separated_from_its_prime_is_primed_again() -> None:
+@pytest.mark.parametrize("killed", [False, True])
+def test_follow_up_separated_from_its_prime_is_primed_again(killed: bool) -> None:
     with probing(2.0, 2.2).running() as run:
-        prime, follow_up = run.trials[0].id, run.trials[1].id
+        prime, follow_up = (trial.id for trial in run.trials[:2])
         run.until(lambda: (prime, 1) in outcomes(run))
         run.conductor.stop()
-    assert run.reason is EndReason.STOPPED
-    assert not starts(run, follow_up)
+    assert (run.reason, starts(run, follow_up)) == (EndReason.STOPPED, [])
+    if killed:
+        kill_after(run, run.log.of(AttemptFinished)[0])
     resumed = probing(2.0, 2.2, log=run.log, clock=run.clock).played()
-    assert resumed.reason is EndReason.COMPLETED
-    assert len(resumed.log.of(RerunAsked)) == 1
+    assert (resumed.reason, len(resumed.log.of(RerunAsked))) == (EndReason.COMPLETED, 1)
     assert outcomes(resumed)[(prime, 2)] is Outcome.RESPONDED
-    order = [(row.trial_id, row.take) for row in resumed.log.of(TrialFinished)]
-    assert order[:3] == [(prime, 1), (prime, 2), (follow_up, 1)]
+    assert list(outcomes(resumed))[:3] == [(prime, 1), (prime, 2), (follow_up, 1)]
     for point in points(resumed):
         assert point.shown is True
         assert point.waited_s is not None
         assert point.planned_s <= point.waited_s <= point.planned_s + LATE_S
 
 
-def kill_after(run: House, row: AttemptStarted) -> None:
-    """Leaves the log as a kill does: the attempt was begun, and no row says how it ended."""
+def kill_after(run: House, row: AttemptStarted | AttemptFinished) -> None:
+    """Leaves the log as a kill does after that row."""
     cut = next(n for n, entry in enumerate(run.log.rows) if entry.record == row)
     del run.log.rows[cut + 1 :]
 

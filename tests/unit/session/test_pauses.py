@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import pytest
 
+from harness.devices.in_process.device import InProcessOptions
 from harness.model.bench import AfterRetries, OnFault
 from harness.model.errors import DeviceError
-from harness.model.feed import Abort, Resume, StateWord
+from harness.model.feed import Abort, Resume, Skip, StateWord
 from harness.model.record import (
     AttemptStarted,
     EndReason,
@@ -21,6 +22,7 @@ from harness.model.record import (
     SessionFinished,
     TrialFinished,
 )
+from harness.model.scenario import RepromptRule
 from harness.model.stimulus import Waveform
 from harness.model.trial import Outcome
 from harness.session.pauses import ON_FAULT_BY
@@ -186,3 +188,22 @@ def test_a_session_that_is_closed_after_its_last_trial_is_complete(closing: str)
         else:
             run.conductor.stop()
     assert [row.reason for row in run.log.of(SessionFinished)] == [EndReason.COMPLETED]
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_wait_for_a_late_answer_that_is_cut_short_begins_anew(stopped: bool) -> None:
+    silent = InProcessOptions(silent_share=1.0)
+    with house(2, speed=5.0, options=silent).running() as run:
+        run.until(lambda: run.states and run.states[-1].reason == "for a late answer")
+        if stopped:
+            run.conductor.stop()
+        else:
+            assert run.ask(Skip("s", "ann", "no need to wait")) == (True, "")
+    if stopped:
+        run = House(run.trials, run.log, run.clock, options=silent).played()
+    ends_s = next(entry.at_s for entry in run.log.rows if isinstance(entry.record, TrialFinished))
+    begins_s = next(
+        entry.at_s for entry in run.log.rows if isinstance(entry.record, AttemptStarted) and entry.at_s >= ends_s
+    )
+    assert begins_s - ends_s >= RepromptRule().context_wait_s
+    assert {row.outcome for row in run.log.of(TrialFinished)} == {Outcome.NO_RESPONSE}

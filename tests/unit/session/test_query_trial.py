@@ -21,6 +21,7 @@ from harness.model.observation import (
 )
 from harness.model.record import AttemptFinished, AttemptStarted, Observed, OperatorAsked, TrialFinished
 from harness.model.scenario import CloseDialogue, Evidence, RecognitionRule, RepromptRule
+from harness.model.stimulus import NoiseKind, NoiseSpec
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.disturbance import BLOCK_S
@@ -509,6 +510,13 @@ def test_a_device_that_is_gone_is_waited_for(back: list[Later], least_s: float, 
     rehearsal = rehearse([wake(), gone, *back], GOOD)
     assert outcomes(rehearsal) == [(1, "interrupted"), (2, "responded")]
     assert least_s < rehearsal.starts[2] - rehearsal.starts[1] < most_s
+
+
+def test_noise_that_is_lost_interrupts_the_attempt() -> None:
+    noise = NoiseSpec(NoiseKind.PINK, None, level_dbfs=-40.0, positions=("left",), players=(("left_speaker", 0.0),))
+    changes = {"recipe": replace(trial().recipe, noise=noise)}
+    rehearsal = rehearse([wake(), *loses("left_speaker", 1.0, 9.0)], GOOD, changes=changes)
+    assert outcomes(rehearsal) == [(1, "interrupted"), (2, "responded")]
 
 
 def test_a_device_that_goes_before_its_transcript_comes_interrupts_the_attempt() -> None:
