@@ -446,18 +446,20 @@ class Takes:
         return ()
 
     def check_level(self, observation: StimulusStarted | StimulusEnded) -> None:
-        """Logs the level of a stimulus that was played completely.
+        """Logs the level of a stimulus that was played completely through the air.
 
         Interrupts its attempt if the level is wrong, or the device was silent when it should have spoken or played.
         """
         run, context, row = self._run, self._run.context, self._attempt
-        if row is None or observation.play_id != row.play_id or context.microphone is None:
+        if row is None or observation.play_id != row.play_id or context.microphone is None or run.machine is None:
             return
+        if any(target.injected and target.player == observation.source for target in run.machine.trial.targets):
+            return  # the microphone does not hear what goes over a wire
         if isinstance(observation, StimulusStarted):
             self._started_s[observation.source] = observation.at.at_s
             return
         started_s, sound = self._started_s.pop(observation.source, None), run.sounds.get(observation.play_id)
-        if started_s is None or sound is None or not observation.complete or run.machine is None:
+        if started_s is None or sound is None or not observation.complete:
             return
         try:
             if refusal := why_silent(run.machine.trial, run.machine.call_start_s, started_s, context.microphone):

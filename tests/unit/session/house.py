@@ -30,18 +30,19 @@ class House:
     def __init__(self, trials: tuple[Trial, ...], log: MemoryLog, clock: ScaledClock, **changes: Any) -> None:
         profile: DeviceProfile | None = changes.pop("profile", PROFILE)
         options = changes.pop("options", InProcessOptions())
+        device_options = changes.pop("device_options", options)
         self.clock, self.log, self.trials = clock, log, trials
         self.speaker = InProcess("speaker", options, Here(clock))
         self.mic = InProcess("mic", options, Here(clock))
         self.drivers = [self.speaker, self.mic]
         if profile is not None:
-            self.drivers.append(InProcess("dut_link", options, Here(clock, profile=profile)))
+            self.drivers.append(InProcess("dut_link", device_options, Here(clock, profile=profile)))
         self.states: list[StateChanged] = []
         self.answers: dict[str, tuple[bool, str]] = {}
         self.reason: EndReason | None = None
         self.error: BaseException | None = None
         stage = ConductorContext(
-            loudspeakers={"speaker": self.speaker},
+            loudspeakers={driver.id: driver for driver in self.drivers if driver is not self.mic},
             microphone=self.mic,
             log=log,
             renders=changes.pop("renders", Bursts()),

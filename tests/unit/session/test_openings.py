@@ -7,16 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from harness.base.clocks import HostClock, ScaledClock
+from harness.devices.in_process.device import InProcessOptions
 from harness.model.observation import Transcript, Wake
+from harness.model.record import TrialFinished
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import NoiseKind, NoiseSpec, Opening, Samples, Waveform
 from harness.model.time import Stamp
-from harness.model.trial import Outcome
+from harness.model.trial import Outcome, Target
 from harness.session.levels import why_silent
 from harness.session.query_trial import TrialMachine
 from harness.session.take import Phase, StimulusTiming
 from tests.known import known
+from tests.unit.session.house import SPEED, House
 from tests.unit.session.listening_material import BY_AIR, TIMING, WIRED, Play, listening_trial
+from tests.unit.session.material import MemoryLog
 from tests.unit.session.material import trial as query_trial
 from tests.unit.session.rehearsal import Later, Rehearsal, says, speech, wake
 
@@ -144,3 +149,11 @@ def test_the_noise_of_the_trial_is_not_taken_for_the_device() -> None:
     room._sound[14_000:15_000] = 0.1  # the second before the phrase
     assert why_silent(noisy, 5.0, 10.0, room).startswith("device_silent")  # type: ignore[arg-type]
     assert why_silent(trial, 5.0, 10.0, room) == ""  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("simulated_time")
+def test_over_a_wire_the_microphone_need_not_hear_the_device() -> None:
+    trial = listening_trial(Target("dut", "dut_link", "dut_link"), opening=replace(OPENING, sounds=True))
+    clock = ScaledClock(SPEED, HostClock())
+    run = House((trial,), MemoryLog(clock), clock, device_options=InProcessOptions(injection=True)).played()
+    assert [row.outcome for row in run.log.of(TrialFinished)] == [Outcome.COUNTED]
