@@ -58,7 +58,7 @@ class Utterances:
         opening = self.open_speech.pop(source, None)
         if opening is not None:
             device, start_s = opening
-            self.speeches.append((device, start_s, at_s))
+            self.speeches.append((device, start_s, min(at_s, start_s + MAX_SPEECH_S)))
 
     def explain_wake(self, device: str, at_s: float) -> tuple[ReviewVerdict | None, str]:
         """The explanation of a wake event by the rule, and the reason in words.

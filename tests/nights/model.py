@@ -305,7 +305,8 @@ class Recount:
         for line in map(sorted, moments.values()):
             for number, ((at_s, _), speaks) in enumerate(line, 1):
                 if speaks:
-                    yield at_s, line[number][0][0] + LINGERS_S if number < len(line) else at_s + MAX_SPEECH_S
+                    ends_s = line[number][0][0] + LINGERS_S if number < len(line) else at_s + MAX_SPEECH_S
+                    yield at_s, min(ends_s, at_s + MAX_SPEECH_S + LINGERS_S)
 
     def _events(self, rows: Sequence[Row], target: Json, spoken: Sequence[Span]) -> Iterator[Event]:
         """Reports of different sources within the tolerance are one event, source by source."""

@@ -444,3 +444,16 @@ def test_an_event_at_the_end_of_a_sound_is_no_hit_of_the_next_whose_phrase_comes
         rows.see(between)
     kitchen = rows.device("kitchen")
     assert (kitchen.hits, kitchen.false_rejects.share.count, kitchen.double_wakes.count) == (1, 1, 1)
+
+
+def test_speech_whose_end_is_reported_hours_later_explains_its_first_minutes_only() -> None:
+    trial = wake_trial(
+        1, TrialKind.AMBIENT, injected=False, settings=WakeSettings(proof_within_s=1000), ambient_s=600.0
+    )
+    rows = rows_of(trial, at_s=10.0)
+    rows.see(seen_by.ListeningProved(LINK, Stamp(10.0), seen_by.Proof.HEARTBEAT))
+    for at_s, state in ((15.0, seen_by.DeviceState.SPEAKING), (9000.0, seen_by.DeviceState.IDLE)):
+        rows.see(seen_by.Status(LINK, Stamp(at_s), state))
+    rows.play(trial, [("kitchen", 200.0), ("kitchen", 400.0)], duration_s=600.0)
+    assert dict(rows.device().events) == {ReviewVerdict.SELF_WAKE: 1, None: 1}
+    assert rows.device().false_accepts.count == 1
