@@ -264,6 +264,7 @@ class WakeFigures:
                 if play is not None and play.state is PlayState.RUNNING:
                     play.words.append(observation)
             case seen_by.ListeningProved():
+                device.absences.pop(observation.source, None)
                 device.proofs.own.add(observation)
                 device.apply_proofs()
             case seen_by.Status(state=state):
@@ -276,8 +277,9 @@ class WakeFigures:
                     )
                     device.apply_proofs()
                 if state is seen_by.DeviceState.GONE:
-                    device.lost_links[observation.source] = observation.detail or "the device is gone"
+                    device.absences[observation.source] = observation.detail or "the device is gone"
                 else:
+                    device.absences.pop(observation.source, None)
                     device.lost_links.pop(observation.source, None)
                 device.changed = True
             case seen_by.LinkLost(what=problem):

@@ -68,6 +68,8 @@ class DeviceFigures:
         self._proofs_of_runs = [ListeningProofs(Proofs(settings.proof_within_s))]
         self.lost_links: dict[str, str] = {}
         """Source → why its link is down."""
+        self.absences: dict[str, str] = {}
+        """Source → how it reported that it is gone."""
         self.clock_error_s: float | None = None
         self.decisions: dict[str, bool] = {}
         """Name of a sequential test → whether the device passed."""
@@ -116,6 +118,8 @@ class DeviceFigures:
         self._proofs_of_runs.append(self.proofs.for_next_run())
         self._merger.begin_run()
         self._recent_stalls.clear()
+        self.lost_links.clear()  # an earlier run's connections ended with it
+        self.absences.clear()
         if self._target.injected or not same_time:
             self._recent_plays.clear()
             self._play_by_seq.clear()
@@ -351,6 +355,7 @@ class DeviceFigures:
             return self._snapshot
         self.changed = False
         sums, counts = self._totals, self._events.counts(self.device)
+        troubles = self.absences | self.lost_links
         hours = sums.exposure_s / 3600
         commands = sum(sums.commands.values())
         if self._delay_figures is None:
@@ -376,8 +381,8 @@ class DeviceFigures:
             delays=self._delay_figures,
             commands=Share(sums.commands[CommandResult.MATCH], commands),
             substituted=sums.commands[CommandResult.SUBSTITUTION],
-            link_up=not self.lost_links,
-            link_trouble=next(reversed(self.lost_links.values()), ""),
+            link_up=not troubles,
+            link_trouble=next(reversed(troubles.values()), ""),
             clock_error_s=self.clock_error_s,
             listening_proved_s=self.proofs.last_s,
             probes=Share(sums.probes_heard, sums.probes),

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from harness.model.frozen import frozen
-from harness.model.observation import DeviceState, LinkBack, LinkLost, Observation, Status
+from harness.model.observation import PRESENCE, DeviceState, LinkBack, LinkLost, Observation, Status
 from harness.model.record import AttemptFinished, EngineStarted, PowerSwitched, Record, SessionStarted
 from harness.model.trial import Outcome
 
@@ -115,11 +115,11 @@ class Connections:
             case LinkBack(source=source, at=at):
                 self._end_loss(source, at.at_s)
             case Status(source=source, at=at, state=state):
-                device = self._source_device(source)
                 if state is DeviceState.STARTED:
-                    self._on_restart(device, source, at.at_s)
-                if not device.lost_sources.get(source, True):  # it had reported that it is gone
-                    self._end_loss(source, at.at_s)
+                    self._on_restart(self._source_device(source), source, at.at_s)
+                self._end_absence(source, at.at_s)
+            case _ if isinstance(observation, PRESENCE):
+                self._end_absence(observation.source, observation.at.at_s)
             case _:
                 pass  # Other observations do not concern connections.
 
@@ -141,6 +141,11 @@ class Connections:
         if device.lost_sources.keys() == {source}:
             device.lost_s = device.lost_until(at_s)
         device.lost_sources.pop(source, None)
+
+    def _end_absence(self, source: str, at_s: float) -> None:
+        """Records a report of a source, which is back if it had reported that it is gone."""
+        if not self._source_device(source).lost_sources.get(source, True):
+            self._end_loss(source, at_s)
 
     def _on_restart(self, device: _Device, source: str, at_s: float) -> None:
         last_source, last_s = device.restart

@@ -457,3 +457,15 @@ def test_speech_whose_end_is_reported_hours_later_explains_its_first_minutes_onl
     rows.play(trial, [("kitchen", 200.0), ("kitchen", 400.0)], duration_s=600.0)
     assert dict(rows.device().events) == {ReviewVerdict.SELF_WAKE: 1, None: 1}
     assert rows.device().false_accepts.count == 1
+
+
+def test_a_device_that_was_lost_is_back_with_its_next_sign_and_in_the_next_run() -> None:
+    rows = rows_of(segment(1))
+    rows.see(seen_by.Status(LINK, Stamp(7.0), seen_by.DeviceState.GONE))  # the last will, late
+    assert not rows.device().link_up
+    rows.see(seen_by.ListeningProved(LINK, Stamp(8.0), seen_by.Proof.HEARTBEAT))
+    assert rows.device().link_up
+    rows.see(seen_by.LinkLost(LINK, Stamp(9.0), "unplugged"))
+    assert rows.device().link_trouble == "unplugged"
+    rows.add(EngineStarted(2, 4242, "boot", 1.0))
+    assert rows.device().link_up

@@ -18,8 +18,10 @@ from harness.model.observation import (
     HostStalled,
     LinkBack,
     LinkLost,
+    ListeningProved,
     LogLine,
     Overrun,
+    Proof,
     Status,
 )
 from harness.model.record import (
@@ -327,6 +329,9 @@ def test_lost_connections_restarts_and_what_they_interrupted_are_counted_by_devi
     assert any(line.endswith(words) for line in lines)
     rows.add(Observed(Status(board, Stamp(70.0), DeviceState.IDLE)))
     assert progress_of(rows).connections[0] == DeviceConnection("kitchen", 2, 35.0, restarts=1, interrupted=2)
+    rows.add(Observed(Status(board, Stamp(80.0), DeviceState.GONE)))  # a last will from before the restart
+    rows.add(Observed(ListeningProved(board, Stamp(81.0), Proof.HEARTBEAT)))
+    assert progress_of(rows).connections[0] == DeviceConnection("kitchen", 3, 36.0, restarts=1, interrupted=2)
 
 
 def test_a_connection_that_does_not_come_back_is_lost_until_its_run_ends() -> None:
