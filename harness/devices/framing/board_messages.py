@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.devices.wire import messages
 from harness.devices.wire.audio_sender import AudioSender
 from harness.model.frozen import frozen
-from harness.model.observation import Intent, LogLine, Observation, ResponseText, Status, Transcript, Wake
+from harness.model.observation import Intent, LogLine, Observation, ResponseText, Status, Transcript, Unread, Wake
 from harness.model.time import Stamp
 
 Outgoing = tuple[messages.ToBoard, int]
@@ -63,8 +63,13 @@ BROKER = WireProperties(
 )
 
 
-def observation(event: messages.Event | messages.Log, source: str, stamp: Stamp, sender: AudioSender) -> Observation:
-    """The observation for a board's event, with the position in the sent audio that the event names."""
+def observation(
+    event: messages.Event | messages.Log | None, source: str, stamp: Stamp, sender: AudioSender
+) -> Observation:
+    """The observation for a board's event, with the position in the sent audio that the event names.
+
+    event: None if its payload is not valid.
+    """
 
     def audio_s(sample: int | None) -> float | None:
         return None if sample is None else sender.sample_s(sample)
@@ -86,3 +91,5 @@ def observation(event: messages.Event | messages.Log, source: str, stamp: Stamp,
             return LogLine(source, stamp, f"error {code}: {text}")
         case messages.Log(_, _, text):
             return LogLine(source, stamp, text)
+        case None:
+            return Unread(source, stamp, "the payload of an event is not valid")

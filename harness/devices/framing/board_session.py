@@ -47,6 +47,7 @@ from harness.model.observation import (
     Status,
     StimulusEnded,
     StimulusStarted,
+    Unread,
 )
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
@@ -501,16 +502,15 @@ class BoardSession:
     def _report_due_events(self, now_s: float) -> None:
         """Reports the events that are ready, and those given up as missing, which end a sound on a lossy wire."""
         if missing := self.events.skip_missing(min(now_s, self._received_s + _MAX_WAIT_S)):
-            self._outlet.remark(f"events missing before the next one: {missing}")
+            self._outlet.tell(Unread(self._source, Stamp(now_s), f"events missing before the next: {missing}", missing))
             if self._wire.is_lossy:  # a broker's gap may still be filled
                 self._end_sound(now_s, complete=False, why=f"{missing} of its events are missing")
         for event, stamp in self.events.due():
-            if event is not None:
-                self._report_event(event, stamp)
+            self._report_event(event, stamp)
             if self.playing is not None:
                 self.playing.events_due_s = now_s + self._wire.last_events_s  # more may follow it
 
-    def _report_event(self, event: messages.Event | messages.Log, stamp: Stamp) -> None:
+    def _report_event(self, event: messages.Event | messages.Log | None, stamp: Stamp) -> None:
         """Reports an event at the time that it names, or else at its arrival. Starts and last wills change the link."""
         if isinstance(event, messages.StatusEvent) and event.state is DeviceState.STARTED:
             # On a serial port, its hello has already reported this.
@@ -525,7 +525,7 @@ class BoardSession:
                 self._outlet.lose(BOARD, "the board has left the broker (its last will)")
                 self.await_hello(stamp.at_s)
             return
-        if event.time_us is not None:
+        if event is not None and event.time_us is not None:
             stamp = self.clock.host_time(event.time_us) if self.clock.fitted else self._hello_time(event.time_us, stamp)
         reported = observation(event, self._source, stamp, self.sender)
         if stamp.at_s + stamp.error_s >= self._opened_s:  # a board also sends what it kept from before this session

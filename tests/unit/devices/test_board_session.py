@@ -24,6 +24,7 @@ from harness.model.observation import (
     Status,
     StimulusEnded,
     StimulusStarted,
+    Unread,
     Wake,
 )
 from harness.model.stimulus import Waveform
@@ -238,8 +239,18 @@ def test_missing_event_is_reported_with_the_event_after_it(simulation: Simulatio
     simulation.run(2.5)
     assert [wake.phrase for wake in simulation.of(Wake)] == ["1", "3"]
     assert simulation.session.lost_events == 1
-    assert any(line.text.startswith("events missing") for line in simulation.of(LogLine))
+    assert [(lost.what, lost.count) for lost in simulation.of(Unread)] == [("events missing before the next: 1", 1)]
     assert simulation.session.counted_repeats > 0
+
+
+def test_an_event_that_cannot_be_read_is_reported_as_unread(simulation: Simulation) -> None:
+    simulation.board.seq += 1
+    unreadable = ReceivedMessage(
+        None, "" if simulation.board.wire.is_lossy else simulation.board.boot, simulation.board.seq
+    )
+    simulation.hear(unreadable, unreadable)
+    simulation.run(0.1)
+    assert [lost.what for lost in simulation.of(Unread)] == ["the payload of an event is not valid"]
 
 
 def test_a_late_event_before_the_first_ping_takes_its_time_from_the_hello() -> None:
