@@ -329,6 +329,11 @@ class MappedNumbering:
         self._boot: str | None = None
         self._boots: dict[str, DeliveredEvents] = {}
 
+    @property
+    def knows_boot(self) -> bool:
+        """Whether a message has named the boot of the device."""
+        return self._boot is not None
+
     def judge(self, document: PlainValue) -> NumberingResult:
         """Judges the next message in the order of arrival."""
         if not isinstance(document, dict):

@@ -434,6 +434,9 @@ class MqttDevice:
 
     def _check_numbers(self, results: tuple[Observation, ...], payload: bytes, stamp: Stamp) -> tuple[Observation, ...]:
         """A message's observations and what its numbers show. A repeated message is dropped, lost ones are reported."""
+        states = {observation.state for observation in results if isinstance(observation, Status)}
+        if DeviceState.GONE in states and not self._numbering.knows_boot:
+            return results  # it may be of an earlier boot, after which the present one would seem new
         try:
             numbering = self._numbering.judge(parse_json(payload))
         except MappingError:
@@ -441,7 +444,6 @@ class MqttDevice:
         if numbering.duplicate:
             self.duplicates += 1
             return ()
-        states = {observation.state for observation in results if isinstance(observation, Status)}
         if numbering.late and DeviceState.GONE in states:
             # The last will of an earlier boot: the device is already back.
             return (LogLine(self.id, stamp, f"from an earlier boot: {show_payload(payload)}"),)

@@ -241,6 +241,20 @@ def test_a_restart_and_a_lost_device_are_told_apart(broker: SimulatedBroker) -> 
     assert will.text.startswith("from an earlier boot: ")
 
 
+def test_a_last_will_from_before_the_first_message_makes_that_no_restart(broker: SimulatedBroker) -> None:
+    earlier = Box(broker)
+    earlier.hears()
+    threads.sleep(1.0)
+    earlier.peer.vanish(noticed_after_s=9.0)
+    box = Box(broker, boot="b2")
+    threads.sleep(4.0)
+    with watching(broker) as (_, observations):
+        threads.sleep(10.0)
+        box.hears()
+        threads.sleep(1.0)
+    assert [status.state for status in observations.of(Status)] == [DeviceState.GONE]
+
+
 def test_messages_that_are_heartbeats_are_mapped_too(broker: SimulatedBroker) -> None:
     heartbeat = Heartbeat(MessageMapping("box/#", ObservationKind.LISTENING), 10.0)
     box = Box(broker)
