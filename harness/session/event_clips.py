@@ -58,7 +58,8 @@ class _WantedClip:
 
     - seq: number of the event's row. player: id of what played the sound.
     - at_s: time of the event on the host's clock.
-    - line_s: position of the event in the audio sent to the device; None if the sound went through the air.
+    - line_s: position of the event in the audio sent to the device, or its time if that has no positions. None if the
+      sound went through the air.
     - since_s: when the clip was requested.
     """
 
@@ -174,7 +175,9 @@ class EventClips:
         if target is None or (self._microphone is None and not target.injected):
             return
         since_s = self._clock.now_s()
-        line_s = wake.audio_s if target.injected else None
+        line_s = None
+        if target.injected:  # a connection without positions plays on the host's clock
+            line_s = wake.at.at_s if wake.audio_s is None else wake.audio_s
         self._pending_clips.append(_WantedClip(seq, target.player, wake.at.at_s, line_s, listening.settings, since_s))
 
     # Cutting

@@ -127,6 +127,16 @@ def test_over_a_wire_a_clip_is_what_the_device_was_given_across_stimuli() -> Non
     ]
 
 
+def test_over_a_wire_without_positions_a_clip_is_what_the_device_was_given_at_that_time() -> None:
+    table = Table(WIRED, kind=TrialKind.AMBIENT)
+    table.plays("wired", "a", 0.3, duration_s=30.0)
+    seq = table.wakes("wired", 1010.0)
+    table.clock.at_s += 30.0
+    clip = table.stored(1)[seq]
+    assert (clip.start_s, clip.duration_s) == (pytest.approx(1005.0), pytest.approx(10.0))
+    assert table.log.clips[clip.name].samples == pytest.approx(0.3)
+
+
 def test_an_event_that_counting_explains_wants_no_clip() -> None:
     table = Table(WIRED)
     table.plays("wired", "a", 0.1, 10.0, audio_s=50.0)
