@@ -307,7 +307,7 @@ def _score(
     else:
         scoring, pairs = _score_talkers(reference, hypothesis, forms, rules, wording)
         references, hypotheses, talkers = pairs.references, pairs.hypotheses, pairs.pairs
-    _warn_of_mismatch(scoring, references, reference.name, hypothesis.name)
+    _refuse_mismatch(scoring, references, reference.name, hypothesis.name)
     for transcripts, name in ((references, reference.name), (hypotheses, hypothesis.name)):
         if transcripts.not_scored:
             left_out = counted(transcripts.not_scored, "word")
@@ -340,15 +340,18 @@ def _score(
     )
 
 
-def _warn_of_mismatch(scoring: Scoring, references: Transcripts, reference_name: str, hypothesis_name: str) -> None:
-    """Prints an example of the ids if no hypothesis has the id of a reference.
+def _refuse_mismatch(scoring: Scoring, references: Transcripts, reference_name: str, hypothesis_name: str) -> None:
+    """InputError with an example of the ids if no hypothesis has the id of a reference.
 
-    The files probably have different utterances, or spell their ids differently.
+    The files probably have different utterances, or spell their ids differently, so a WER would mean nothing.
     """
     if scoring.surplus and len(scoring.without_hypothesis) == len(references):
         surplus_text = shown(f"{hypothesis_name} has {scoring.surplus[0]}")
         reference_text = shown(f"{reference_name} has {references.ids[0]}")
-        click.echo(f"harness: no hypothesis matches a reference: {surplus_text}, {reference_text}", err=True)
+        raise InputError(
+            f"no hypothesis matches a reference: {surplus_text}, {reference_text}",
+            remedy="Give both files of the same utterances, and spell their ids the same way",
+        )
 
 
 def _score_by_id(
