@@ -454,7 +454,7 @@ def _read_slots(entry: object, word_count: int | None) -> tuple[Slot, ...]:
 def _refuse_other_places(tags: tuple[str, ...], slots: tuple[Slot, ...]) -> None:
     """Raises _LineError if tags and slots have different places. Some metrics use the tags, and others the slots."""
     places = {(slot.concept, slot.start, slot.end) for slot in slots if slot.start is not None}
-    if places and all(
+    if (places or not slots) and all(
         places != {(chunk.concept, chunk.start, chunk.end) for chunk in chunks(tags, chunking)} for chunking in Chunking
     ):
         raise _LineError("its tags and its slots name different words", "Correct both, or leave one of them out")

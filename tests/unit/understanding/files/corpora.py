@@ -26,7 +26,9 @@ def utterances(draw: st.DrawFn, number: int, *, slots: bool = True) -> Utterance
     intents = tuple(sorted(draw(st.sets(LABELS, max_size=3))))
     listed_slots: tuple[Slot, ...] | None = None
     if slots and draw(st.booleans()):
-        listed_slots = tuple(draw(st.lists(st.builds(Slot, WORDS, st.none() | WORDS), max_size=2)))
+        fewest = int(any(tag != "O" for tag in tags))  # an empty list would contradict tags that mark slots
+        slot = st.builds(Slot, WORDS, st.none() | WORDS)
+        listed_slots = tuple(draw(st.lists(slot, min_size=fewest, max_size=2)))
     scores = draw(st.dictionaries(LABELS, st.floats(0, 1), max_size=2)) if slots else {}
     return Utterance(f'd{number}#é,"{number}', words, intents, tags, listed_slots, scores=tuple(scores.items()))
 

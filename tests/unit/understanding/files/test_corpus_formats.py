@@ -201,6 +201,10 @@ def test_absent_annotation_is_none_and_empty_list_is_empty(tmp_path: Path) -> No
             '{"id": "a", "text": "x y", "tags": ["O", "B-c"], "slots": [{"concept": "d", "start": 1, "end": 2}]}',
             "its tags and its slots name different words",
         ),
+        (
+            '{"id": "a", "text": "x y", "tags": ["O", "B-c"], "slots": []}',
+            "its tags and its slots name different words",
+        ),
         ('{"id": "a", "text": "x", "tags": ["E-x"]}', "tag 1, 'E-x', is not a BIO tag"),
         ('{"id": "a", "text": "x", "tags": ["B-a b"]}', "tag 1, 'B-a b', is not a BIO tag"),
         ('{"id": "a", "slots": [{"value": "1"}]}', "'concept' is missing"),
@@ -241,7 +245,7 @@ def test_an_empty_file_and_one_without_a_suffix_are_refused(tmp_path: Path) -> N
 
 
 SOUND = {
-    CorpusFormat.JSONL: b'{"id": "a", "text": "x y", "intents": ["p"], "tags": ["O", "B-c"], "slots": []}',
+    CorpusFormat.JSONL: b'{"id": "a", "text": "x y", "intents": ["p"], "tags": ["O", "O"], "slots": []}',
     CorpusFormat.CSV: b'id,intent\n"a,1#2",p#q\nb,\n',
     CorpusFormat.TXT: b"x y\nz\n",
     CorpusFormat.TRN: b"x y (a_1)\nz (a_2)\n",
