@@ -111,7 +111,7 @@ def columns(systems: Sequence[Sequence[FrameCounts]], figure_basis: FigureBasis)
 
 def _count_key(counts: FrameCounts) -> Iterator[object]:
     """All values of the counts of an utterance on which a metric depends."""
-    yield tuple(counts.intents.overlaps.items())
+    yield tuple(counts.intents.judged_overlaps.items())
     yield tuple(counts.intents.labels.items())
     for slots in (counts.slots, counts.valued):
         yield slots.placed
@@ -148,7 +148,7 @@ def _slot_ratios(slots: SlotCounts, *, by_place: bool) -> Iterator[list[Ratio]]:
 
 def _intent_ratios(intents: IntentCounts, zero: ZeroDivision) -> Iterator[tuple[Metric, list[Ratio]]]:
     utterances = jaccard = f1 = exact = 0.0
-    for overlap, count in intents.overlaps.items():
+    for overlap, count in intents.judged_overlaps.items():
         union, size = overlap.gold + overlap.predicted - overlap.right, overlap.gold + overlap.predicted
         utterances += count
         jaccard += count * (overlap.right / union if union else zero.accuracy)

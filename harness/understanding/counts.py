@@ -98,31 +98,46 @@ class IntentCounts:
       samples come from it.
     - labels: counts of each intent.
     - confusions: utterances by (gold, predicted), if each side has one.
+    - unpredicted: number of utterances with no intent in gold and no prediction. They are never right, although
+      `overlaps` counts them as empty on both sides.
     """
 
     overlaps: Mapping[MatchCounts, int] = field(default_factory=dict)
     labels: Mapping[str, MatchCounts] = field(default_factory=dict)
     confusions: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    unpredicted: int = 0
 
     @property
     def utterances(self) -> int:
         return sum(self.overlaps.values())
 
     @property
+    def judged_overlaps(self) -> Mapping[MatchCounts, int]:
+        """As `overlaps`, for means over utterances: each of `unpredicted` misses an intent of gold."""
+        if not self.unpredicted:
+            return self.overlaps
+        missed = MatchCounts(0, 1, 0)
+        counts = Counter(self.overlaps)
+        counts[missed] += self.unpredicted
+        counts[MatchCounts()] -= self.unpredicted
+        return +counts
+
+    @property
     def exact(self) -> Share:
         """Share of utterances whose whole set of intents is right."""
-        right = sum(n for overlap, n in self.overlaps.items() if overlap.right == overlap.gold == overlap.predicted)
+        overlaps = self.judged_overlaps
+        right = sum(n for overlap, n in overlaps.items() if overlap.right == overlap.gold == overlap.predicted)
         return Share(right, self.utterances)
 
     @property
     def empty(self) -> int:
-        """Number of utterances for which no intent was predicted."""
+        """Number of utterances for which no intent was predicted, also without a prediction."""
         return sum(n for overlap, n in self.overlaps.items() if not overlap.predicted)
 
     @property
     def empty_rightly(self) -> int:
-        """Number of these that have no intent in gold either."""
-        return self.overlaps.get(MatchCounts(), 0)
+        """Number of those with a prediction that have no intent in gold either."""
+        return self.overlaps.get(MatchCounts(), 0) - self.unpredicted
 
     @property
     def parts(self) -> tuple[Mapping[MatchCounts, int], Mapping[MatchCounts, int]] | None:
@@ -214,6 +229,7 @@ def _total_intents(counts: Sequence[IntentCounts]) -> IntentCounts:
         _sum_counts(intents.overlaps for intents in counts),
         _sum_matched(intents.labels for intents in counts),
         _sum_counts(intents.confusions for intents in counts),
+        sum(intents.unpredicted for intents in counts),
     )
 
 
@@ -272,11 +288,11 @@ class SlotItem(NamedTuple):
 def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCounts:
     """The counts of one utterance. ValueError for an invalid tag.
 
-    Intents or slots that gold is not annotated with are not counted. If the prediction lacks them, it counts as empty.
+    Intents or slots that gold is not annotated with are not counted. If the prediction lacks them, it counts as empty,
+    but not as right where gold has no intent.
     """
-    predicted_intents = predicted.intents or ()
-    intents = IntentCounts() if gold.intents is None else count_intents(gold.intents, predicted_intents)
-    right = None if gold.intents is None else gold.intents == predicted_intents
+    intents = IntentCounts() if gold.intents is None else count_intents(gold.intents, predicted.intents)
+    right = None if gold.intents is None else gold.intents == predicted.intents
     gold_slots = slot_items(gold, rule)
     if gold_slots is None:
         return FrameCounts(1, intents)
@@ -313,13 +329,14 @@ def _tagged_share(gold: Utterance, predicted: Utterance, rule: Rule, right: bool
     return _frame_share(right, True)
 
 
-def count_intents(gold: Sequence[str], predicted: Sequence[str]) -> IntentCounts:
-    """The counts of one utterance. gold, predicted: its intents, each once."""
-    return _count_intents(tuple(gold), tuple(predicted))
+def count_intents(gold: Sequence[str], predicted: Sequence[str] | None) -> IntentCounts:
+    """The counts of one utterance. gold, predicted: its intents, each once; None if there is no prediction."""
+    return _count_intents(tuple(gold), None if predicted is None else tuple(predicted))
 
 
 @lru_cache(maxsize=4096)
-def _count_intents(gold: tuple[str, ...], predicted: tuple[str, ...]) -> IntentCounts:
+def _count_intents(gold: tuple[str, ...], prediction: tuple[str, ...] | None) -> IntentCounts:
+    predicted = prediction or ()
     gold_set, predicted_set = set(gold), set(predicted)
     shared = gold_set & predicted_set
     labels = {
@@ -327,7 +344,8 @@ def _count_intents(gold: tuple[str, ...], predicted: tuple[str, ...]) -> IntentC
         for name in sorted(gold_set | predicted_set)
     }
     confusions = {(gold[0], predicted[0]): 1} if len(gold) == len(predicted) == 1 else {}
-    return IntentCounts({MatchCounts(len(shared), len(gold_set), len(predicted_set)): 1}, labels, confusions)
+    overlaps = {MatchCounts(len(shared), len(gold_set), len(predicted_set)): 1}
+    return IntentCounts(overlaps, labels, confusions, int(prediction is None and not gold))
 
 
 def slot_items(utterance: Utterance, rule: Rule) -> tuple[SlotItem, ...] | None:

@@ -78,7 +78,7 @@ class IntentFigures:
     empty: int
     """Number of utterances without a predicted intent."""
     empty_rightly: int
-    """Number of utterances that have an intent neither in gold nor in the prediction."""
+    """Number of utterances that have a prediction, and an intent neither in it nor in gold."""
     confusions: tuple[tuple[tuple[str, str], int], ...]
     """((gold, predicted), number of utterances), of those with one intent on each side; the most frequent first."""
 
@@ -139,7 +139,7 @@ def intent_figures(counts: IntentCounts, zero: ZeroDivision, labels: Sequence[st
     names = [*dict.fromkeys(labels or ()), *sorted(set(counts.labels) - set(labels or ()))]
     matches = [counts.labels.get(name, MatchCounts()) for name in names]
     by_label = tuple((name, matched, averages(matched, zero)) for name, matched in zip(names, matches, strict=True))
-    overlaps = counts.overlaps
+    overlaps = counts.judged_overlaps
     return IntentFigures(
         utterances=counts.utterances,
         accuracy=_mean(overlaps, partial(_jaccard, zero=zero)),
@@ -170,7 +170,7 @@ def scope_figures(counts: IntentCounts, label: str) -> tuple[Share, Share, Share
     else:
         outside = sum(n for overlap, n in counts.overlaps.items() if not overlap.gold)
         single = hits = counts.empty_rightly
-        claims = counts.empty
+        claims = counts.empty - counts.unpredicted
     inside = counts.utterances - outside
     return Share(hits, outside), Share(claims - hits, inside), Share(counts.exact.count - single, inside)
 
@@ -261,12 +261,12 @@ AverageIntervals = tuple[Interval | None, Interval | None, Interval | None]
 
 
 def accuracy_interval(overlaps: Mapping[MatchCounts, int], zero: ZeroDivision) -> Interval | None:
-    """The interval of intent accuracy. overlaps: those of `IntentCounts`."""
+    """The interval of intent accuracy. overlaps: `IntentCounts.judged_overlaps`."""
     return _interval_of_mean(overlaps, partial(_jaccard, zero=zero))
 
 
 def samples_intervals(overlaps: Mapping[MatchCounts, int], zero: ZeroDivision) -> AverageIntervals:
-    """The intervals of the averages over utterances. overlaps: those of `IntentCounts`."""
+    """The intervals of the averages over utterances. overlaps: `IntentCounts.judged_overlaps`."""
     precision, recall, f1 = (
         _interval_of_mean(overlaps, partial(score, zero=zero)) for score in (_precision, _recall, _f1)
     )

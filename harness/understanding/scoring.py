@@ -46,7 +46,7 @@ class FrameScoring:
     - gold, predicted: paths of both.
     - frames: the utterances that count, in the order of gold.
     - groups: the counts by groups, with labels sorted.
-    - missing: ids of gold without a prediction, which count as empty predictions.
+    - missing: ids of gold without a prediction. They count as empty predictions that are never right.
     - unknown: ids of predictions without gold, which are not counted.
     - unannotated: ids of gold without intents and slots, which are not counted.
     - intents_given, slots_given: whether any prediction states them, even as none. If not, their metrics are n/a.
@@ -68,8 +68,14 @@ class FrameScoring:
 
 
 @gc_paused()
-def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None = None) -> FrameScoring:
-    """Scores predictions, paired by id. by: columns of gold's groups; None for all of them."""
+def score(
+    gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None = None, *, missing_is_empty: bool = False
+) -> FrameScoring:
+    """Scores predictions, paired by id.
+
+    - by: columns of gold's groups; None for all of them.
+    - missing_is_empty: whether an utterance without a prediction has no intent, which can be right; else it is wrong.
+    """
     predictions = {utterance.id: utterance for utterance in predicted.utterances}
     intents_given = any(utterance.intents is not None for utterance in predicted.utterances)
     slots_given = any(utterance.tags is not None or utterance.slots is not None for utterance in predicted.utterances)
@@ -90,6 +96,7 @@ def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None 
                 scored_rule,
                 intents=intents_given or not predictions,
                 slots=slots_given or not predictions,
+                missing_is_empty=missing_is_empty,
             )
         )
     gold_ids = {utterance.id for utterance in gold.utterances}
@@ -146,15 +153,15 @@ def _has_values(corpus: Corpus, rule: Rule) -> bool:
 
 
 def _score_frame(
-    gold: Utterance, predicted: Utterance | None, rule: Rule, *, intents: bool, slots: bool
+    gold: Utterance, predicted: Utterance | None, rule: Rule, *, intents: bool, slots: bool, missing_is_empty: bool
 ) -> ScoredFrame:
-    """Scores an utterance. intents, slots: whether these are scored at all."""
+    """Scores an utterance. intents, slots: whether these are scored at all. missing_is_empty: as for `score`."""
     scored_gold = gold
     if not intents:
         scored_gold = replace(scored_gold, intents=None)
     if not slots:
         scored_gold = replace(scored_gold, tags=None, slots=None)
-    prediction = predicted or Utterance(gold.id)
+    prediction = predicted or Utterance(gold.id, intents=() if missing_is_empty else None)
     return ScoredFrame(gold, prediction, predicted is None, count_frame(scored_gold, prediction, rule))
 
 

@@ -209,7 +209,10 @@ def compare_systems(
         raise InputError(problem, place=Place(gold.path), remedy="Use the utterance ids of the gold file in every file")
     counted_gold = Corpus(gold.path, tuple(shared))
     rule_without_places = replace(rule, places=False)
-    scorings = [score(counted_gold, system.frames, rule_without_places, ()) for system in systems]
+    scorings = [
+        score(counted_gold, system.frames, rule_without_places, (), missing_is_empty=missing_is_empty)
+        for system in systems
+    ]
     counts = [[frame.counts for frame in scoring.frames] for scoring in scorings]
     talker_names = [dict(utterance.groups).get(talker_column, "") for utterance in shared]
     talkers = _talker_indices(talker_names)

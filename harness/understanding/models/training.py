@@ -325,7 +325,7 @@ def bench(
         for utterance, prediction in zip(gold, predicted(gold, predictions), strict=True)
     ]
     sums, rows = total(counts), collect_samples(counts)
-    scores, overlaps = frame_figures(sums), sums.intents.overlaps
+    scores, overlaps = frame_figures(sums), sums.intents.judged_overlaps
     intents, slots = scores.intents, scores.slots
     values: dict[Metric, tuple[float | None, Interval | None]] = {
         Metric.ACCURACY: (intents.accuracy, accuracy_interval(overlaps, ZERO)),

@@ -35,6 +35,7 @@ def counts_json(counts: FrameCounts) -> Json:
             "overlaps": _rows_json(counts.intents.overlaps),
             "labels": _matches_json(counts.intents.labels),
             "confusions": [[*pair, number] for pair, number in sorted(counts.intents.confusions.items())],
+            "unpredicted": counts.intents.unpredicted,
         },
         "slots": _slots_json(counts.slots),
         "slots_with_values": _slots_json(counts.valued),
@@ -96,7 +97,12 @@ def counts_of(entry: Any) -> FrameCounts:
     }
     return FrameCounts(
         _checked_count(entry["utterances"]),
-        IntentCounts(_rows_of(intents["overlaps"]), _matches_of(intents["labels"]), confusions),
+        IntentCounts(
+            _rows_of(intents["overlaps"]),
+            _matches_of(intents["labels"]),
+            confusions,
+            _checked_count(intents.get("unpredicted", 0)),  # older files do not have this key
+        ),
         _slots_of(entry["slots"]),
         _slots_of(entry["slots_with_values"]),
         dict(map(_entities_of, _list(entry["entities"]))),

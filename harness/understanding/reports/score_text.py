@@ -169,7 +169,7 @@ class SystemReport:
 
     def _intent_rows(self) -> Iterator[FigureRow]:
         figures, counts = self.figures[0].intents, self.counts.details[0].totals.intents
-        overlaps, number = counts.overlaps, figures.utterances
+        overlaps, number = counts.judged_overlaps, figures.utterances
         if not number:
             yield FigureRow("emr", "EMR (exact match)", None, None, NO_INTENTS)
             return
@@ -193,7 +193,7 @@ class SystemReport:
             text = "mean over labels, each weighted by its frequency in gold"
             yield FigureRow(f"{name.lower()}_weighted", f"{name}, weighted", value, None, text)
         sums = pooled(counts.labels.values())
-        intervals, texts = pooled_intervals(overlaps), _count_texts(sums, "intents")
+        intervals, texts = pooled_intervals(counts.overlaps), _count_texts(sums, "intents")
         for name, value, interval, text in zip(
             _PRECISION_RECALL_F1, _values(figures.micro), intervals, texts, strict=True
         ):
@@ -383,7 +383,7 @@ def _remarks(system: SystemReport, ids: int) -> Notes:
             names = ", ".join(shown(label, 40) for label in intents.never_predicted[: 4 * ids])
             more = ", …" if len(intents.never_predicted) > 4 * ids else ""
             pairs.append(("never", f"{len(intents.never_predicted):,} never predicted: {names}{more}"))
-    counted = "; counted as empty predictions" if counts.missing else ""
+    counted = "; counted as empty predictions, and never as right" if counts.missing else ""
     pairs.append(("missing", f"{listed(counts.missing, ids)}{counted}"))
     remark = "; not counted" if counts.unknown else ""
     pairs.append(("without gold", f"{listed(counts.unknown, ids)}{remark}"))

@@ -34,6 +34,7 @@ from harness.understanding.figures import (
     pooled_intervals,
     ratio_interval,
     samples_intervals,
+    scope_figures,
 )
 from harness.understanding.scoring import FrameScoring, score
 from harness.understanding.tag_chunks import chunks
@@ -161,6 +162,18 @@ def test_missing_prediction_parts_count_as_empty() -> None:
     assert counts.intents.empty == 1
     assert counts.slots.edits.deletions == 3
     assert counts.slots.placed == 1
+
+
+def test_missing_prediction_is_never_right() -> None:
+    nothing = Utterance("1", WORDS, (), ("O",) * len(WORDS))
+    counts = count_frame(nothing, Utterance("1"), Rule())
+    assert (counts.intents.exact, counts.slots.frames, counts.frames_tagged) == (Share(0, 1),) * 3
+    assert (counts.intents.empty, counts.intents.empty_rightly) == (1, 0)
+    scores = frame_figures(counts, ONE).intents
+    assert (scores.accuracy, scores.samples.recall, scores.samples.f1) == (0, 0, 0)
+    assert scope_figures(counts.intents, "") == (Share(0, 1), Share(0, 0), Share(0, 0))
+    both = counts + count_frame(nothing, Utterance("1", WORDS, ()), Rule())
+    assert (both.intents.exact, both.intents.unpredicted) == (Share(1, 2), 1)
 
 
 def test_predicting_no_intent_can_be_right() -> None:

@@ -86,7 +86,7 @@ def test_figures_show_their_counts_and_options(files: list[str]) -> None:
     assert row(result, "chunking") == ["chunking", "conlleval (an I- may begin a slot)"]
     assert row(result, "concepts") == ["concepts", "full (whole concepts)"]
     assert row(result, "0/0") == ["0/0", "0 (zero)"]
-    assert row(result, "missing")[1] == "1 (3); counted as empty predictions"
+    assert row(result, "missing")[1] == "1 (3); counted as empty predictions, and never as right"
     assert row(result, "without gold")[1] == "1 (9); not counted"
     assert row(result, "empty")[1] == "1 prediction with no intent, 0 of them correct"
     assert row(result, "never")[1] == "1 never predicted: bye"
@@ -363,6 +363,18 @@ def test_missing_intent_can_mean_out_of_scope(tmp_path: Path) -> None:
     done = harness("--gold", tmp_path / "g.jsonl", "--pred", tmp_path / "p.jsonl", "--out-of-scope", "none")
     cells = [row(done, name)[-1] for name in ("out of scope found", "in scope refused", "EMR in scope")]
     assert cells == ["1 of 2 utterances", "1 of 3 utterances", "1 of 3 utterances"]
+
+
+def test_a_crash_rejects_nothing(tmp_path: Path) -> None:
+    (tmp_path / "g.jsonl").write_text('{"id": "1", "intents": []}\n{"id": "2", "intents": []}\n', "utf-8")
+    (tmp_path / "p.jsonl").write_text('{"id": "1", "intents": []}\n', "utf-8")
+    arguments = "--gold", tmp_path / "g.jsonl", "--pred", tmp_path / "p.jsonl", "--out-of-scope", "none"
+    harness(*arguments, "--json", tmp_path / "a.json")
+    for result in (harness(*arguments), harness(tmp_path / "a.json", verb="merge")):
+        assert row(result, "EMR (exact match)")[-1] == "1 of 2 utterances"
+        assert row(result, "out of scope found")[-1] == "1 of 2 utterances"
+        assert row(result, "empty")[1] == "2 predictions with no intent, 1 of them correct (0/0)"
+        assert row(result, "missing")[1] == "1 (2); counted as empty predictions, and never as right"
 
 
 def test_the_mean_over_groups_weighs_each_group_equally(files: list[str]) -> None:
