@@ -50,7 +50,8 @@ def wer_interval(
     """Interval of a WER from the errors and reference words of each utterance; None over no words or one utterance.
 
     A single cluster counts as no clusters. Below a WER of 1, this is the exact interval of a share over the effective
-    number of independent words. Without errors, it counts utterances instead, each right or wrong as a whole.
+    number of independent words. Without errors, it counts utterances instead, each right or wrong as a whole. For
+    nothing shows then how errors cluster, and counting words would cover too rarely if whole utterances are wrong.
     Sources: Korn & Graubard, Survey Methodology 24 (1998). The delete-one variance of a ratio: Cochran, Sampling
     Techniques. Degrees of freedom: Carter, Schnepel & Steigerwald, Rev. Econ. Stat. 99 (2017).
     """
