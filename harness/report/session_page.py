@@ -73,7 +73,7 @@ from harness.statistics.intervals import Interval, Share
 from harness.statistics.verdict import LimitVerdict, worst
 from harness.understanding.counts import Rule
 from harness.understanding.reports.score_html import selection
-from harness.understanding.reports.score_text import SystemReport, label_table
+from harness.understanding.reports.score_text import SystemReport, interval_unit, label_table
 from harness.understanding.scoring import count_system, score
 from harness.wake.reports.figures_text import (
     correction_note,
@@ -224,7 +224,7 @@ def session_frames(progress: Progress, max_listed: int) -> dict[str, Any] | None
 
     max_listed: most utterances to list. The keys of the result:
 
-    - metrics: those with a value.
+    - metrics: those with a value. interval_unit: what their intervals are over if queries are repeated; else "".
     - wrong: utterances with errors, worst first. total: number of all of them, also those not listed.
     - unknown: ids of trials without evidence of the frame, which do not count.
     """
@@ -238,6 +238,7 @@ def session_frames(progress: Progress, max_listed: int) -> dict[str, Any] | None
     return {
         "utterances": len(corpora.gold.utterances),
         "metrics": Table(reported.table.fields, [row for row in reported.rows if row.value is not None]),
+        "interval_unit": interval_unit(scoring.totals),
         "intents": label_table("intent", figures.intents.labels),
         "concepts": label_table("concept", figures.slots.per_concept_set),
         "wrong": [utterance for utterance in shown.utterances if utterance.kinds != "0"],

@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
+from harness.base.grouping import group_by
 from harness.model.frozen import frozen
 from harness.model.transcript import WordCounts
 from harness.model.understanding import Chunking, Detail, Slot, Utterance
@@ -116,9 +117,8 @@ class IntentCounts:
         """As `overlaps`, for means over utterances: each of `unpredicted` misses an intent of gold."""
         if not self.unpredicted:
             return self.overlaps
-        missed = MatchCounts(0, 1, 0)
         counts = Counter(self.overlaps)
-        counts[missed] += self.unpredicted
+        counts[MatchCounts(0, 1, 0)] += self.unpredicted
         counts[MatchCounts()] -= self.unpredicted
         return +counts
 
@@ -151,9 +151,9 @@ class IntentCounts:
             return None
         if not 1 < len({scenario for scenario, _ in gold}) < len(gold):
             return None
-        return self._part_counts(0), self._part_counts(1)
+        return self.part_counts(0), self.part_counts(1)
 
-    def _part_counts(self, index: int) -> Mapping[MatchCounts, int]:
+    def part_counts(self, index: int) -> Mapping[MatchCounts, int]:
         """As `overlaps`, of the scenarios (index 0) or the actions (index 1) of single intents."""
         counts = Counter({MatchCounts(0, 1, 0): self.empty})
         for (gold, prediction), n in self.confusions.items():
@@ -198,6 +198,7 @@ class FrameCounts:
     - valued: counts of slots compared with their values, if both sides have values.
     - entities: number of utterances for each combination of counts for SLU-F1, over the same utterances as `valued`.
     - frames_tagged: share of utterances with all intents and all tags right, of those with tags and annotated intents.
+    - queries: the counts of each query, if queries are named. An utterance may be a repetition of a query.
     """
 
     utterances: int = 0
@@ -206,6 +207,19 @@ class FrameCounts:
     valued: SlotCounts = field(default_factory=SlotCounts)
     entities: Mapping[EntityCounts, int] = field(default_factory=dict)
     frames_tagged: Share = field(default_factory=Share)
+    queries: Mapping[str, FrameCounts] = field(default_factory=dict)
+
+    @property
+    def clusters(self) -> tuple[FrameCounts, ...]:
+        """The counts of each query, if these are the units of intervals: there are enough of them, and a query has
+        several utterances. Else ()."""
+        if not self.queries:
+            return ()
+        from harness.statistics.word_intervals import MIN_QUERIES  # imported here, since it loads numpy
+
+        clusters = tuple(counts for _, counts in sorted(self.queries.items()))
+        named = sum(counts.utterances for counts in clusters)
+        return clusters if MIN_QUERIES <= len(clusters) < named == self.utterances else ()
 
     def __add__(self, other: FrameCounts) -> FrameCounts:
         return total([self, other])
@@ -214,6 +228,7 @@ class FrameCounts:
 def total(counts: Iterable[FrameCounts]) -> FrameCounts:
     """The sum of many. Much faster than repeated addition."""
     frames = list(counts)
+    by_query = group_by(query for frame in frames for query in frame.queries.items())
     return FrameCounts(
         sum(frame.utterances for frame in frames),
         _total_intents([frame.intents for frame in frames]),
@@ -221,6 +236,7 @@ def total(counts: Iterable[FrameCounts]) -> FrameCounts:
         _total_slots([frame.valued for frame in frames]),
         _sum_counts(frame.entities for frame in frames),
         _sum_shares([frame.frames_tagged for frame in frames]),
+        {name: total(members) for name, members in by_query.items()},
     )
 
 

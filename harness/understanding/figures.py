@@ -61,6 +61,8 @@ class IntentFigures:
     """Godbole & Sarawagi's accuracy."""
     exact: Share
     """The exact match ratio (EMR)."""
+    exact_interval: Interval | None
+    """Its interval."""
     samples: Averages
     """Averages over utterances."""
     macro: Averages
@@ -95,7 +97,7 @@ class SlotFigures:
     - concept_sets: F1mh.
     - per_concept_set: the same for each concept.
     - cer: concept errors per gold concept.
-    - frames: SFA.
+    - frames, frames_interval: SFA, and its interval.
     - by_place: whether SFA compares places, since every utterance has them; else it compares lists of concepts.
     """
 
@@ -108,6 +110,7 @@ class SlotFigures:
     per_concept_set: tuple[tuple[str, MatchCounts, Averages], ...]
     cer: float | None
     frames: Share
+    frames_interval: Interval | None
     by_place: bool
 
 
@@ -126,16 +129,21 @@ def frame_figures(counts: FrameCounts, zero: ZeroDivision = ZERO, labels: Sequen
 
     labels: the declared intents, for macro averages, to which those that occur are added.
     """
+    clusters = counts.clusters
     return FrameFigures(
         counts.utterances,
-        intent_figures(counts.intents, zero, labels),
-        slot_figures(counts.slots, zero),
-        slot_figures(counts.valued, zero) if counts.valued.utterances else None,
+        intent_figures(counts.intents, zero, labels, [cluster.intents for cluster in clusters]),
+        slot_figures(counts.slots, zero, [cluster.slots for cluster in clusters]),
+        slot_figures(counts.valued, zero, [cluster.valued for cluster in clusters])
+        if counts.valued.utterances
+        else None,
     )
 
 
-def intent_figures(counts: IntentCounts, zero: ZeroDivision, labels: Sequence[str] | None) -> IntentFigures:
-    """The metrics of intents. labels: as for `frame_figures`."""
+def intent_figures(
+    counts: IntentCounts, zero: ZeroDivision, labels: Sequence[str] | None, clusters: Sequence[IntentCounts] = ()
+) -> IntentFigures:
+    """The metrics of intents. labels: as for `frame_figures`. clusters: as for `ratio_interval`."""
     names = [*dict.fromkeys(labels or ()), *sorted(set(counts.labels) - set(labels or ()))]
     matches = [counts.labels.get(name, MatchCounts()) for name in names]
     by_label = tuple((name, matched, averages(matched, zero)) for name, matched in zip(names, matches, strict=True))
@@ -144,6 +152,7 @@ def intent_figures(counts: IntentCounts, zero: ZeroDivision, labels: Sequence[st
         utterances=counts.utterances,
         accuracy=_mean(overlaps, partial(_jaccard, zero=zero)),
         exact=counts.exact,
+        exact_interval=share_interval(counts.exact, [cluster.exact for cluster in clusters]),
         samples=_mean_averages(overlaps, zero),
         macro=_mean_averages(matches, zero),
         weighted=_weighted_averages(matches, zero),
@@ -175,8 +184,10 @@ def scope_figures(counts: IntentCounts, label: str) -> tuple[Share, Share, Share
     return Share(hits, outside), Share(claims - hits, inside), Share(counts.exact.count - single, inside)
 
 
-def slot_figures(counts: SlotCounts, zero: ZeroDivision) -> SlotFigures:
+def slot_figures(counts: SlotCounts, zero: ZeroDivision, clusters: Sequence[SlotCounts] = ()) -> SlotFigures:
+    """The metrics of slots. clusters: as for `ratio_interval`."""
     by_place = 0 < counts.placed == counts.utterances
+    frames, *cluster_frames = (slots.frames_placed if by_place else slots.frames for slots in (counts, *clusters))
     return SlotFigures(
         utterances=counts.utterances,
         unplaced=counts.utterances - counts.placed,
@@ -186,7 +197,8 @@ def slot_figures(counts: SlotCounts, zero: ZeroDivision) -> SlotFigures:
         concept_sets=averages(pooled(counts.concepts.values()), zero, none_if_empty=True),
         per_concept_set=_by_concept(counts.concepts, zero),
         cer=counts.edits.wer,
-        frames=counts.frames_placed if by_place else counts.frames,
+        frames=frames,
+        frames_interval=share_interval(frames, cluster_frames),
         by_place=by_place,
     )
 
@@ -249,6 +261,8 @@ def _f1(matched: MatchCounts, zero: ZeroDivision) -> Fraction:
 Edits = tuple[int, int]
 """Numbers of concept errors and of gold concepts in an utterance."""
 Row = TypeVar("Row", bound=tuple[int, ...])
+Clusters = Sequence[Mapping[Row, int]]
+"""The counts of each cluster: number of utterances for each row."""
 
 DRAWS = 2000
 _SEED = 20221  # Any fixed one: the same counts give the same interval, also of merged shards.
@@ -260,56 +274,72 @@ AverageIntervals = tuple[Interval | None, Interval | None, Interval | None]
 """The intervals of precision, recall and F1."""
 
 
-def accuracy_interval(overlaps: Mapping[MatchCounts, int], zero: ZeroDivision) -> Interval | None:
+# `clusters` of these functions: as for `ratio_interval`.
+
+
+def accuracy_interval(
+    overlaps: Mapping[MatchCounts, int], zero: ZeroDivision, clusters: Clusters[MatchCounts] = ()
+) -> Interval | None:
     """The interval of intent accuracy. overlaps: `IntentCounts.judged_overlaps`."""
-    return _interval_of_mean(overlaps, partial(_jaccard, zero=zero))
+    return _interval_of_mean(overlaps, partial(_jaccard, zero=zero), clusters)
 
 
-def samples_intervals(overlaps: Mapping[MatchCounts, int], zero: ZeroDivision) -> AverageIntervals:
+def samples_intervals(
+    overlaps: Mapping[MatchCounts, int], zero: ZeroDivision, clusters: Clusters[MatchCounts] = ()
+) -> AverageIntervals:
     """The intervals of the averages over utterances. overlaps: `IntentCounts.judged_overlaps`."""
     precision, recall, f1 = (
-        _interval_of_mean(overlaps, partial(score, zero=zero)) for score in (_precision, _recall, _f1)
+        _interval_of_mean(overlaps, partial(score, zero=zero), clusters) for score in (_precision, _recall, _f1)
     )
     return precision, recall, f1
 
 
 def _interval_of_mean(
-    overlaps: Mapping[MatchCounts, int], figure: Callable[[MatchCounts], Fraction]
+    overlaps: Mapping[MatchCounts, int], figure: Callable[[MatchCounts], Fraction], clusters: Clusters[MatchCounts]
 ) -> Interval | None:
-    return ratio_interval(overlaps, lambda overlap: float(figure(overlap)), lambda _: 1.0)
+    return ratio_interval(overlaps, lambda overlap: float(figure(overlap)), lambda _: 1.0, clusters=clusters)
 
 
-def pooled_intervals(counts: Mapping[MatchCounts, int]) -> AverageIntervals:
+def pooled_intervals(counts: Mapping[MatchCounts, int], clusters: Clusters[MatchCounts] = ()) -> AverageIntervals:
     """The intervals of pooled metrics. counts: number of utterances for each combination of right, gold and
     predicted."""
     return (
-        ratio_interval(counts, lambda matched: matched.right, lambda matched: matched.predicted),
-        ratio_interval(counts, lambda matched: matched.right, lambda matched: matched.gold),
-        pooled_f1_interval(counts),
+        ratio_interval(counts, lambda matched: matched.right, lambda matched: matched.predicted, clusters=clusters),
+        ratio_interval(counts, lambda matched: matched.right, lambda matched: matched.gold, clusters=clusters),
+        pooled_f1_interval(counts, clusters),
     )
 
 
-def pooled_f1_interval(counts: Mapping[MatchCounts, int]) -> Interval | None:
+def pooled_f1_interval(counts: Mapping[MatchCounts, int], clusters: Clusters[MatchCounts] = ()) -> Interval | None:
     """The interval of F1 only, as in `pooled_intervals`."""
-    return ratio_interval(counts, lambda matched: 2 * matched.right, lambda matched: matched.gold + matched.predicted)
+    return ratio_interval(
+        counts, lambda matched: matched.right, lambda matched: (matched.gold + matched.predicted) / 2, clusters=clusters
+    )
 
 
-def cer_interval(edits: Mapping[Edits, int]) -> Interval | None:
+def cer_interval(edits: Mapping[Edits, int], clusters: Clusters[Edits] = ()) -> Interval | None:
     """The interval of the concept error rate, which may exceed 1. edits: number of utterances for each combination."""
-    return ratio_interval(edits, lambda row: row[0], lambda row: row[1], max_ratio=None)
+    return ratio_interval(edits, lambda row: row[0], lambda row: row[1], None, clusters)
+
+
+def share_interval(share: Share, clusters: Sequence[Share]) -> Interval | None:
+    """The interval of a share of utterances: over clusters, or else Wilson's."""
+    if not clusters:
+        return share.interval
+    return _interval_over_clusters([(cluster.count, cluster.total) for cluster in clusters])
 
 
 F1WithInterval = tuple[float | None, Interval | None]
 """F1 and its interval. None over nothing."""
 
 
-def concept_f1(counts: Mapping[MatchCounts, int]) -> F1WithInterval:
+def concept_f1(counts: Mapping[MatchCounts, int], clusters: Clusters[MatchCounts] = ()) -> F1WithInterval:
     """F1 of concepts without places, each counted as often as it occurs. counts: `SlotCounts.multisets`."""
     sums = sum_columns(counts)
     size = sums.gold + sums.predicted
     if not size:
         return None, None
-    return 2 * sums.right / size, pooled_f1_interval(counts)
+    return 2 * sums.right / size, pooled_f1_interval(counts, clusters)
 
 
 def sum_columns(counts: Mapping[Row, int]) -> MatchCounts:
@@ -320,22 +350,33 @@ def sum_columns(counts: Mapping[Row, int]) -> MatchCounts:
     return MatchCounts(*(sum(row[column] * n for row, n in counts.items()) for column in range(3)))
 
 
-def slu_f1s(counts: Mapping[EntityCounts, int]) -> tuple[F1WithInterval, F1WithInterval, F1WithInterval]:
+def slu_f1s(
+    counts: Mapping[EntityCounts, int], clusters: Clusters[EntityCounts] = ()
+) -> tuple[F1WithInterval, F1WithInterval, F1WithInterval]:
     """SLURP's SLU-F1, and F1 by the distance of words and of characters. counts: `FrameCounts.entities`.
 
     A pair is one true positive, and its distance is added to false positives and to false negatives. SLU-F1 adds the
     counts of both distances. Source: Bastianelli et al. 2020.
     """
-    return _distance_f1(counts, 1, 1), _distance_f1(counts, 2, 0), _distance_f1(counts, 0, 2)
+    return (
+        _distance_f1(counts, clusters, 1, 1),
+        _distance_f1(counts, clusters, 2, 0),
+        _distance_f1(counts, clusters, 0, 2),
+    )
 
 
-def _distance_f1(counts: Mapping[EntityCounts, int], words: int, characters: int) -> F1WithInterval:
+def _distance_f1(
+    counts: Mapping[EntityCounts, int], clusters: Clusters[EntityCounts], words: int, characters: int
+) -> F1WithInterval:
     denominator = sum((entities.denominator(words, characters) * n for entities, n in counts.items()), Fraction(0))
     if not denominator:
         return None, None
     value = float(sum(2 * entities.paired * n for entities, n in counts.items()) / denominator)
     interval = ratio_interval(
-        counts, lambda entities: 2 * entities.paired, lambda entities: float(entities.denominator(words, characters))
+        counts,
+        lambda entities: entities.paired,
+        lambda entities: float(entities.denominator(words, characters)) / 2,
+        clusters=clusters,
     )
     return value, interval
 
@@ -345,12 +386,14 @@ def ratio_interval(
     numerator: Callable[[Row], float],
     denominator: Callable[[Row], float],
     max_ratio: float | None = 1.0,
+    clusters: Clusters[Row] = (),
 ) -> Interval | None:
     """95 % percentile interval of Σ numerator / Σ denominator over utterances drawn with replacement.
 
     - counts: number of utterances for each row.
     - numerator, denominator: return the terms of a row.
     - max_ratio: the largest possible ratio; None if there is none.
+    - clusters: the counts of each query, if its repetitions are not independent. The interval is then over queries.
 
     None for fewer than two utterances. Utterances with denominator 0 do not count, nor do draws that have only such. If
     the ratio is 0 or max_ratio, all draws are equal. The interval is then Wilson's, with each utterance right or wrong
@@ -359,6 +402,12 @@ def ratio_interval(
     """
     import numpy as np  # imported here, so that --help does not load it
 
+    if clusters:
+        sums = [
+            [sum(term(row) * number for row, number in cluster.items()) for term in (numerator, denominator)]
+            for cluster in clusters
+        ]
+        return _interval_over_clusters([(top, bottom) for top, bottom in sums], bounded=max_ratio is not None)
     rows = sorted(counts)
     numbers = np.array([counts[row] for row in rows], np.int64)
     utterances = int(numbers.sum())
@@ -381,3 +430,19 @@ def ratio_interval(
     tail = 50 * (1 - CONFIDENCE)  # per cent, on each side
     low, high = np.percentile(np.concatenate(ratios), [tail, 100 - tail])
     return (float(low), float(high)) if low < high else None
+
+
+def _interval_over_clusters(sums: Sequence[tuple[float, float]], *, bounded: bool = True) -> Interval | None:
+    """The interval of a ratio over clusters, by the rule for word error rates (`wer_interval`).
+
+    sums: numerator and denominator of each cluster. bounded: whether the ratio is at most 1.
+    """
+    from harness.statistics.word_intervals import wer_interval  # here, since few corpora have clusters
+
+    counting = [pair for pair in sums if any(pair)]
+    tops, bottoms = [top for top, _ in counting], [bottom for _, bottom in counting]
+    # That rule is for rare errors, and allows rates above 1. So a common outcome is the complement of a rare one.
+    if not bounded or sum(tops) <= sum(bottoms) / 2:
+        return wer_interval(tops, bottoms)
+    ends = wer_interval([bottom - top for top, bottom in counting], bottoms)
+    return None if ends is None else (1 - ends[1], 1 - ends[0])

@@ -67,6 +67,10 @@ class FrameScoring:
     values_given: bool
 
 
+_QUERY = "query"
+"""The column of groups that names queries. Repetitions of a query are not independent."""
+
+
 @gc_paused()
 def score(
     gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None = None, *, missing_is_empty: bool = False
@@ -81,6 +85,7 @@ def score(
     slots_given = any(utterance.tags is not None or utterance.slots is not None for utterance in predicted.utterances)
     values_given = _has_values(gold, rule) and (not predictions or _has_values(predicted, rule))
     scored_rule = rule if values_given else replace(rule, values=ValueRule.NONE)
+    has_queries = any(_QUERY in dict(utterance.groups) for utterance in gold.utterances)
     frames, missing, unannotated = [], [], []
     for utterance in gold.utterances:
         if not is_annotated(utterance):
@@ -89,16 +94,18 @@ def score(
         prediction = predictions.get(utterance.id)
         if prediction is None:
             missing.append(utterance.id)
-        frames.append(
-            _score_frame(
-                utterance,
-                prediction,
-                scored_rule,
-                intents=intents_given or not predictions,
-                slots=slots_given or not predictions,
-                missing_is_empty=missing_is_empty,
-            )
+        frame = _score_frame(
+            utterance,
+            prediction,
+            scored_rule,
+            intents=intents_given or not predictions,
+            slots=slots_given or not predictions,
+            missing_is_empty=missing_is_empty,
         )
+        if has_queries:
+            query = dict(utterance.groups).get(_QUERY, "")
+            frame = replace(frame, counts=replace(frame.counts, queries={query: frame.counts}))
+        frames.append(frame)
     gold_ids = {utterance.id for utterance in gold.utterances}
     return FrameScoring(
         gold=gold.path,

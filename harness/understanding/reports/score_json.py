@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,10 @@ def _detail_of(entry: Any, rule: Rule) -> DetailCounts:
         (_text(column), tuple((_text(group["label"]), counts_of(group["counts"])) for group in _list(labels)))
         for column, labels in _mapping(entry["groups"]).items()
     )
-    return DetailCounts(rule, counts_of(entry["counts"]), groups, _samples_of(entry["samples"]))
+    # Older files do not have this key.
+    queries = {_text(name): counts_of(counts) for name, counts in _mapping(entry.get("queries", {})).items()}
+    totals = replace(counts_of(entry["counts"]), queries=queries)
+    return DetailCounts(rule, totals, groups, _samples_of(entry["samples"]))
 
 
 def counts_of(entry: Any) -> FrameCounts:
@@ -274,6 +277,7 @@ def _detail_json(detail: DetailCounts, scores: FrameFigures, system: SystemRepor
         "empty_predictions": scores.intents.empty,
         "empty_predictions_right": scores.intents.empty_rightly,
         "counts": counts_json(detail.totals),
+        "queries": {name: counts_json(counts) for name, counts in sorted(detail.totals.queries.items())},
         "samples": {  # each row has the counts of an utterance, then the number of utterances with these
             "chunks": _rows_json(detail.samples.chunks),
             "concepts": _rows_json(detail.samples.concepts),

@@ -21,6 +21,7 @@ from harness.statistics.text import percent_interval, points_interval
 from harness.understanding.counts import FrameCounts, MatchCounts, Rule, SlotCounts, ValueRule, pooled
 from harness.understanding.figures import (
     ZERO,
+    AverageIntervals,
     Averages,
     FrameFigures,
     SlotFigures,
@@ -33,6 +34,7 @@ from harness.understanding.figures import (
     pooled_intervals,
     samples_intervals,
     scope_figures,
+    share_interval,
     slu_f1s,
     sum_columns,
 )
@@ -137,12 +139,12 @@ class SystemReport:
         rows = list(self._intent_rows())
         for detail, figures in zip(self.counts.details, self.figures, strict=True):
             rows += _slot_rows(detail, figures.slots, detail.totals.slots, detail.samples, valued=False)
+            clusters = detail.totals.clusters
             tagged, frames = detail.totals.frames_tagged, figures.slots.frames
             if tagged.total == frames.total and tagged != frames:
                 text = f"{_of_utterances(tagged)}; every tag the same as in gold"
-                rows.append(
-                    FigureRow("sfa_tags", "SFA by tags", tagged.value, tagged.interval, text, detail.rule.detail)
-                )
+                interval = share_interval(tagged, [cluster.frames_tagged for cluster in clusters])
+                rows.append(FigureRow("sfa_tags", "SFA by tags", tagged.value, interval, text, detail.rule.detail))
             if figures.valued is not None:
                 rows += _slot_rows(detail, figures.valued, detail.totals.valued, None, valued=True)
                 rows += _slu_rows(detail)
@@ -170,6 +172,8 @@ class SystemReport:
     def _intent_rows(self) -> Iterator[FigureRow]:
         figures, counts = self.figures[0].intents, self.counts.details[0].totals.intents
         overlaps, number = counts.judged_overlaps, figures.utterances
+        clusters = [cluster.intents for cluster in self.counts.details[0].totals.clusters]
+        cluster_overlaps = [cluster.judged_overlaps for cluster in clusters]
         if not number:
             yield FigureRow("emr", "EMR (exact match)", None, None, NO_INTENTS)
             return
@@ -177,13 +181,16 @@ class SystemReport:
         if figures.empty_rightly:
             basis += f"; {figures.empty_rightly:,} {'is' if figures.empty_rightly == 1 else 'are'} 0/0"
         zero = self.zero
-        accuracy = accuracy_interval(overlaps, zero)
+        accuracy = accuracy_interval(overlaps, zero, cluster_overlaps)
         yield FigureRow("intent_accuracy", "intent accuracy", figures.accuracy, accuracy, basis)
         yield FigureRow(
-            "emr", "EMR (exact match)", figures.exact.value, figures.exact.interval, _of_utterances(figures.exact)
+            "emr", "EMR (exact match)", figures.exact.value, figures.exact_interval, _of_utterances(figures.exact)
         )
         for name, value, interval in zip(
-            _PRECISION_RECALL_F1, _values(figures.samples), samples_intervals(overlaps, zero), strict=True
+            _PRECISION_RECALL_F1,
+            _values(figures.samples),
+            samples_intervals(overlaps, zero, cluster_overlaps),
+            strict=True,
         ):
             yield FigureRow(f"{name.lower()}_samples", f"{name}, samples", value, interval, basis)
         labels = f"mean over {len(figures.labels):,} {'declared' if figures.declared else 'seen'} labels"
@@ -193,18 +200,22 @@ class SystemReport:
             text = "mean over labels, each weighted by its frequency in gold"
             yield FigureRow(f"{name.lower()}_weighted", f"{name}, weighted", value, None, text)
         sums = pooled(counts.labels.values())
-        intervals, texts = pooled_intervals(counts.overlaps), _count_texts(sums, "intents")
+        intervals = pooled_intervals(counts.overlaps, [cluster.overlaps for cluster in clusters])
+        texts = _count_texts(sums, "intents")
         for name, value, interval, text in zip(
             _PRECISION_RECALL_F1, _values(figures.micro), intervals, texts, strict=True
         ):
             yield FigureRow(f"{name.lower()}_micro", f"{name}, micro", value, interval, text)
         if self.outside is not None:
-            shares = scope_figures(counts, self.outside)
-            for (key, name, high), share in zip(_SCOPE, shares, strict=True):
-                yield FigureRow(key, name, share.value, share.interval, _of_utterances(share), high=high)
-        for name, part in zip(("scenario", "action"), counts.parts or (), strict=False):
+            shares = zip(*(scope_figures(intents, self.outside) for intents in (counts, *clusters)), strict=True)
+            for (key, name, high), (share, *cluster_shares) in zip(_SCOPE, shares, strict=True):
+                interval = share_interval(share, cluster_shares)
+                yield FigureRow(key, name, share.value, interval, _of_utterances(share), high=high)
+        for index, part in enumerate(counts.parts or ()):
+            name = ("scenario", "action")[index]
             text = _count_texts(sum_columns(part), f"{name}s")[2]
-            yield FigureRow(f"{name}_f1", f"{name} F1", *concept_f1(part), text)
+            cluster_parts = [cluster.part_counts(index) for cluster in clusters]
+            yield FigureRow(f"{name}_f1", f"{name} F1", *concept_f1(part, cluster_parts), text)
 
 
 def _slot_rows(
@@ -212,12 +223,15 @@ def _slot_rows(
 ) -> Iterator[FigureRow]:
     """The rows of slots. samples: for intervals; None if only shares have intervals, as for metrics with values."""
     detail = detail_counts.rule.detail
+    clusters = [cluster.valued if valued else cluster.slots for cluster in detail_counts.totals.clusters]
     key, name = ("value_", " with values") if valued else ("", "")
     if not figures.utterances:
         yield FigureRow("slot_f1", "slot F1", None, None, NO_SLOTS, detail)
         return
     chunks = pooled(counts.chunks.values())
-    intervals = pooled_intervals(samples.chunks if samples else {})
+    intervals: AverageIntervals = None, None, None
+    if samples:
+        intervals = pooled_intervals(samples.chunks, [{pooled(slots.chunks.values()): 1} for slots in clusters])
     if figures.unplaced == figures.utterances:
         yield FigureRow(f"{key}slot_f1", f"slot F1{name}", None, None, NO_PLACES, detail)
     else:
@@ -232,22 +246,27 @@ def _slot_rows(
         text = "mean over concepts, each weighted by its frequency in gold"
         yield FigureRow(f"{key}slot_f1_weighted", f"slot F1, weighted{name}", figures.weighted.f1, None, text, detail)
     concepts = pooled(counts.concepts.values())
-    interval = pooled_f1_interval(samples.concepts) if samples else None
+    interval = None
+    if samples:
+        interval = pooled_f1_interval(samples.concepts, [{pooled(slots.concepts.values()): 1} for slots in clusters])
     text = _count_texts(concepts, "concepts")[2]
     yield FigureRow(f"{key}f1mh", f"F1mh{name}", figures.concept_sets.f1, interval, text, detail)
     if valued or figures.unplaced:
         text = f"{_count_texts(sum_columns(counts.multisets), 'slots')[2]}; each counted as often as it occurs"
-        yield FigureRow(f"{key}concept_f1", f"concept F1{name}", *concept_f1(counts.multisets), text, detail)
+        f1 = concept_f1(counts.multisets, [slots.multisets for slots in clusters])
+        yield FigureRow(f"{key}concept_f1", f"concept F1{name}", *f1, text, detail)
     edits = counts.edits
     sums = f"{edits.substitutions:,} S + {edits.deletions:,} D + {edits.insertions:,} I of {edits.words:,} concepts"
-    interval = cer_interval(samples.edits) if samples else None
+    interval = None
+    if samples:
+        interval = cer_interval(samples.edits, [{(slots.edits.errors, slots.edits.words): 1} for slots in clusters])
     yield FigureRow(f"{key}cer", f"CER{name}", figures.cer, interval, sums, detail, high=False)
     if not figures.frames.total:
         yield FigureRow(f"{key}sfa", f"SFA{name}", None, None, "no utterance has both intents and slots", detail)
         return
     matching = "slots with their positions" if figures.by_place else "slots as lists of concepts"
     sfa = f"{_of_utterances(figures.frames)}; {matching}"
-    yield FigureRow(f"{key}sfa", f"SFA{name}", figures.frames.value, figures.frames.interval, sfa, detail)
+    yield FigureRow(f"{key}sfa", f"SFA{name}", figures.frames.value, figures.frames_interval, sfa, detail)
 
 
 def _of_utterances(share: Share) -> str:
@@ -257,9 +276,10 @@ def _of_utterances(share: Share) -> str:
 def _slu_rows(detail_counts: DetailCounts) -> Iterator[FigureRow]:
     """The rows of SLURP's metrics of slots with values. No rows without such slots."""
     entities = detail_counts.totals.entities
+    clusters = [cluster.entities for cluster in detail_counts.totals.clusters]
     sums = sum_columns(entities)
     text = f"{sums.right:,} paired by concept, {sums.gold:,} slots, {sums.predicted:,} predicted"
-    for (key, name), (value, interval) in zip(_SLU.items(), slu_f1s(entities), strict=True):
+    for (key, name), (value, interval) in zip(_SLU.items(), slu_f1s(entities, clusters), strict=True):
         if value is not None:
             yield FigureRow(key, name, value, interval, text, detail_counts.rule.detail)
 
@@ -383,6 +403,8 @@ def _remarks(system: SystemReport, ids: int) -> Notes:
             names = ", ".join(shown(label, 40) for label in intents.never_predicted[: 4 * ids])
             more = ", …" if len(intents.never_predicted) > 4 * ids else ""
             pairs.append(("never", f"{len(intents.never_predicted):,} never predicted: {names}{more}"))
+    if unit := interval_unit(counts.details[0].totals):
+        pairs.append(("intervals", unit))
     counted = "; counted as empty predictions, and never as right" if counts.missing else ""
     pairs.append(("missing", f"{listed(counts.missing, ids)}{counted}"))
     remark = "; not counted" if counts.unknown else ""
@@ -397,6 +419,15 @@ def _remarks(system: SystemReport, ids: int) -> Notes:
     return Notes(pairs, NOTE_WIDTH)
 
 
+def interval_unit(totals: FrameCounts) -> str:
+    """What the intervals are over if queries are repeated; else ""."""
+    if totals.clusters:
+        return f"over {len(totals.clusters):,} queries, since some are repeated"
+    if 0 < len(totals.queries) < totals.utterances:
+        return "over utterances of few queries; for other queries, they are too narrow"
+    return ""
+
+
 def _metric_field(
     key: str, title: str, figure: Callable[[FrameFigures], float | None], *, main: bool = False
 ) -> Field[GroupRow]:
@@ -406,13 +437,13 @@ def _metric_field(
 _GROUP_FIELDS: tuple[Field[GroupRow], ...] = (
     Field("", "utterances", lambda row: f"{row[1].utterances:,}"),
     _metric_field("emr", "EMR", lambda figures: figures.intents.exact.value, main=True),
-    Field("", "95 %", lambda row: short_interval(row[1].intents.exact.interval)),
+    Field("", "95 %", lambda row: short_interval(row[1].intents.exact_interval)),
     _metric_field("intent_accuracy", "", lambda figures: figures.intents.accuracy),
     _metric_field("slot_f1", "slot F1", lambda figures: figures.slots.micro.f1),
     _metric_field("f1mh", "F1mh", lambda figures: figures.slots.concept_sets.f1),
     _metric_field("cer", "CER", lambda figures: figures.slots.cer),
     _metric_field("sfa", "SFA", lambda figures: figures.slots.frames.value, main=True),
-    Field("", "95 %", lambda row: short_interval(row[1].slots.frames.interval)),
+    Field("", "95 %", lambda row: short_interval(row[1].slots.frames_interval)),
 )
 
 
@@ -423,10 +454,20 @@ def group_table(
     several = f" ({detail.rule.detail})" if len(system.counts.details) > 1 else ""
     label: Field[GroupRow] = Field("label", f"by {column}{several}", lambda row: row[0], lambda row: row[0] or NO_LABEL)
     rows = [(name, frame_figures(counts, system.zero, system.labels)) for name, counts in labels]
+    if detail.totals.clusters and not any(counts.queries for _, counts in labels):
+        rows = [(name, _without_intervals(figures)) for name, figures in rows]  # merged files name no queries of groups
     table = Table((label, *_GROUP_FIELDS), rows)
     means = group_means(table)
     cells = [per_cent(means.get(field.key)) if field.key else "" for field in table.titled[1:]]
     return replace(table, ends=[(f"mean of {len(rows)}", *cells)] if means else ())
+
+
+def _without_intervals(figures: FrameFigures) -> FrameFigures:
+    return replace(
+        figures,
+        intents=replace(figures.intents, exact_interval=None),
+        slots=replace(figures.slots, frames_interval=None),
+    )
 
 
 def group_means(table: Table[GroupRow]) -> dict[str, float | None]:

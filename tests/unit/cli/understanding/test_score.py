@@ -16,6 +16,9 @@ from harness.model.record import EndReason, SessionFinished, UnderstandingResult
 from harness.model.trial import EvidenceSource, Outcome
 from harness.model.understanding import Corpus, Slot
 from harness.session.log.database import SqliteLog
+from harness.statistics.intervals import wilson
+from harness.statistics.text import percent_interval
+from harness.statistics.word_intervals import wer_interval
 from harness.understanding.files.corpus_writing import write_jsonl
 from tests.unit.session.figures.test_heard import GOOD, LYON, OPEN, OTHER, SILENT, Asked, asked_rows
 from tests.unit.understanding.files.corpora import write_folder
@@ -375,6 +378,49 @@ def test_a_crash_rejects_nothing(tmp_path: Path) -> None:
         assert row(result, "out of scope found")[-1] == "1 of 2 utterances"
         assert row(result, "empty")[1] == "2 predictions with no intent, 1 of them correct (0/0)"
         assert row(result, "missing")[1] == "1 (2); counted as empty predictions, and never as right"
+
+
+def repeated(folder: Path, queries: int) -> tuple[str | Path, ...]:
+    """Options with files in which each query is there four times, and always understood alike; every fifth wrongly."""
+    for name in ("g", "p"):
+        rows = [
+            {
+                "id": f"{query}.{number}",
+                "intents": ["b" if name == "p" and query % 5 == 0 else "a"],
+                "slots": [{"concept": "c"}],
+                "groups": {"query": f"q{query}", "device": ("shelf", "desk")[number % 2]},
+            }
+            for query in range(queries)
+            for number in range(4)
+        ]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return "--gold", folder / "g.jsonl", "--pred", folder / "p.jsonl"
+
+
+def test_repetitions_of_a_query_are_not_independent(tmp_path: Path) -> None:
+    arguments = repeated(tmp_path, 10)
+    harness(*arguments, "--by", "device", "--json", tmp_path / "a.json")
+    result = harness(*arguments, "--by", "device")
+
+    def over_queries(repetitions: int) -> str:
+        low, high = wer_interval([repetitions, 0, 0, 0, 0] * 2, [repetitions] * 10) or (0, 0)
+        return percent_interval((1 - high, 1 - low), digits=1)
+
+    for metric in ("EMR (exact match)", "intent accuracy", "F1, micro", "SFA"):
+        assert row(result, metric)[1:3] == ["80.00 %", over_queries(4)]
+    assert row(result, "shelf")[2:4] == ["80.00 %", over_queries(2)]
+    # No query had a wrong slot, which says as much as ten utterances.
+    assert row(result, "CER")[2] == percent_interval(wer_interval([0] * 10, [4] * 10), digits=1)
+    assert row(result, "intervals")[1] == "over 10 queries, since some are repeated"
+    merged = harness(tmp_path / "a.json", verb="merge")
+    assert row(merged, "EMR (exact match)")[2] == row(merged, "F1, micro")[2] == over_queries(4)
+    assert row(merged, "shelf")[2:4] == ["80.00 %", "n/a"]
+
+
+def test_few_queries_do_not_stand_for_others(tmp_path: Path) -> None:
+    result = harness(*repeated(tmp_path, 5))
+    assert row(result, "EMR (exact match)")[2] == percent_interval(wilson(16, 20), digits=1)
+    assert row(result, "intervals")[1] == "over utterances of few queries; for other queries, they are too narrow"
 
 
 def test_the_mean_over_groups_weighs_each_group_equally(files: list[str]) -> None:
