@@ -68,19 +68,19 @@ class ConfidenceFigures:
 def confidence_figures(values: Sequence[float], correct_flags: Sequence[bool], left_out: int) -> ConfidenceFigures:
     """All results. values: a confidence from 0 to 1 for each answer, at least one. correct_flags: whether each is
     correct. left_out: number of answers without a usable confidence."""
-    confidence, is_correct = np.array(values), np.array(correct_flags)
-    det = _det_points(confidence, is_correct)
+    confidence, flags = np.array(values), np.array(correct_flags)
+    det = _det_points(confidence, flags)
     equal_point = min(
         (point for point in det if point.missed is not None and point.false is not None),
         key=lambda point: abs((point.missed or 0.0) - (point.false or 0.0)),
         default=None,
     )
-    bins = _bins(confidence, is_correct)
+    bins = _bins(confidence, flags)
     deviations = [bucket.correct.total * abs((bucket.correct.value or 0.0) - bucket.mean) for bucket in bins]
     return ConfidenceFigures(
-        correct=Share(int(is_correct.sum()), len(is_correct)),
-        nce=_nce(confidence, is_correct),
-        calibration_error=sum(deviations) / len(is_correct),
+        correct=Share(int(flags.sum()), len(flags)),
+        nce=_nce(confidence, flags),
+        calibration_error=sum(deviations) / len(flags),
         equal_error=None if equal_point is None else ((equal_point.missed or 0.0) + (equal_point.false or 0.0)) / 2,
         left_out=left_out,
         bins=bins,
@@ -102,34 +102,34 @@ def deviate(share: float) -> float:
     return (value - low) / (-2 * low)  # the deviate of 99.5 % is -low
 
 
-def _nce(confidence: NDArray[np.float64], is_correct: NDArray[np.bool_]) -> float | None:
-    count, correct = len(is_correct), int(is_correct.sum())
+def _nce(confidence: NDArray[np.float64], correct_flags: NDArray[np.bool_]) -> float | None:
+    count, correct = len(correct_flags), int(correct_flags.sum())
     if correct in (0, count):
         return None
     share = correct / count
     # The entropy of the share of correct answers, for all answers.
     max_entropy = -correct * np.log2(share) - (count - correct) * np.log2(1 - share)
     clipped = np.clip(confidence, MIN_DISTANCE, 1 - MIN_DISTANCE)
-    return float((max_entropy + np.log2(np.where(is_correct, clipped, 1 - clipped)).sum()) / max_entropy)
+    return float((max_entropy + np.log2(np.where(correct_flags, clipped, 1 - clipped)).sum()) / max_entropy)
 
 
-def _bins(confidence: NDArray[np.float64], is_correct: NDArray[np.bool_]) -> tuple[ConfidenceBin, ...]:
+def _bins(confidence: NDArray[np.float64], correct_flags: NDArray[np.bool_]) -> tuple[ConfidenceBin, ...]:
     bin_numbers = np.minimum((confidence * BINS).astype(int), BINS - 1)
     bins = []
     for number in range(BINS):
         inside = bin_numbers == number
         if count := int(inside.sum()):
-            share = Share(int(is_correct[inside].sum()), count)
+            share = Share(int(correct_flags[inside].sum()), count)
             bins.append(ConfidenceBin(number / BINS, (number + 1) / BINS, share, float(confidence[inside].mean())))
     return tuple(bins)
 
 
-def _det_points(confidence: NDArray[np.float64], is_correct: NDArray[np.bool_]) -> tuple[DetPoint, ...]:
+def _det_points(confidence: NDArray[np.float64], correct_flags: NDArray[np.bool_]) -> tuple[DetPoint, ...]:
     levels = np.unique(confidence)
     if len(levels) > MAX_POINTS:
         # Takes the nearest confidence, so that every threshold is one that occurs.
         levels = np.unique(np.quantile(confidence, np.linspace(0, 1, MAX_POINTS), method="nearest"))
-    correct, wrong = np.sort(confidence[is_correct]), np.sort(confidence[~is_correct])
+    correct, wrong = np.sort(confidence[correct_flags]), np.sort(confidence[~correct_flags])
     points = []
     for level in levels.tolist():
         missed = float(np.searchsorted(correct, level)) / len(correct) if len(correct) else None

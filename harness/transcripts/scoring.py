@@ -247,21 +247,21 @@ def word_confidences(scoring: Scoring, hypotheses: Transcripts) -> ConfidenceFig
     if not confidences_by_id:
         return None
     values: list[float] = []
-    is_correct: list[bool] = []
+    correct_flags: list[bool] = []
     left_out = 0
     for utterance in scoring.utterances():
-        correct_flags = [word.edit is Edit.CORRECT for word in utterance.words if word.hypothesis]
+        utterance_flags = [word.edit is Edit.CORRECT for word in utterance.words if word.hypothesis]
         confidences = confidences_by_id.get(utterance.id, ())
-        if len(confidences) != len(correct_flags):
-            left_out += len(correct_flags)
+        if len(confidences) != len(utterance_flags):
+            left_out += len(utterance_flags)
             continue
-        for correct, value in zip(correct_flags, confidences, strict=True):
+        for correct, value in zip(utterance_flags, confidences, strict=True):
             if value is None or not 0 <= value <= 1:
                 left_out += 1
             else:
                 values.append(value)
-                is_correct.append(correct)
-    return confidence_figures(values, is_correct, left_out) if values else None
+                correct_flags.append(correct)
+    return confidence_figures(values, correct_flags, left_out) if values else None
 
 
 def score(

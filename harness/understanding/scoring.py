@@ -131,7 +131,7 @@ def intent_confidences(scoring: FrameScoring) -> ConfidenceFigures | None:
     has scores.
     """
     confidences: list[float] = []
-    are_right: list[bool] = []
+    correct_flags: list[bool] = []
     left_out = 0
     for frame in scoring.frames:
         intents, scores = frame.predicted.intents, dict(frame.predicted.scores)
@@ -141,8 +141,8 @@ def intent_confidences(scoring: FrameScoring) -> ConfidenceFigures | None:
             left_out += 1
         else:
             confidences.append(min(score if label in intents else 1 - score for label, score in scores.items()))
-            are_right.append(intents == frame.gold.intents)
-    return confidence_figures(confidences, are_right, left_out) if confidences else None
+            correct_flags.append(intents == frame.gold.intents)
+    return confidence_figures(confidences, correct_flags, left_out) if confidences else None
 
 
 def is_annotated(utterance: Utterance) -> bool:
