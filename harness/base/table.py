@@ -94,17 +94,17 @@ class Table(Generic[Row]):
         ]
         return Table(fields, rows, ends, plots, bars=bars)
 
-    def lines(self, width: int, most: int | None = None) -> Iterator[str]:
-        """Text for a terminal; most: rows to show."""
+    def lines(self, width: int, max_rows: int | None = None) -> Iterator[str]:
+        """Text for a terminal; max_rows: rows to show."""
         columns = [Column(field.title, field.left, field.gives_way) for field in self.titled]
-        lines = list(text_table(columns, self.cells, width, ends=self.ends, most=most))
+        lines = list(text_table(columns, self.cells, width, ends=self.ends, max_rows=max_rows))
         room = min(WIDEST_BAR, width - width_of(lines[1]) - len(GAP)) if self.bars else 0
         if room >= MIN_BAR:
             with_bars = [
                 [*cells, bar(plot[0], room)] for cells, plot in zip((*self.cells, *self.ends), self.plots, strict=True)
             ]
             rows, ends = with_bars[: len(self.rows)], with_bars[len(self.rows) :]
-            lines = list(text_table([*columns, Column("", left=True)], rows, width, ends=ends, most=most))
+            lines = list(text_table([*columns, Column("", left=True)], rows, width, ends=ends, max_rows=max_rows))
         return iter(lines)
 
     @property
@@ -147,7 +147,7 @@ class CrossTable:
     rows: Sequence[tuple[str, Sequence[Cell]]]
     ends: Sequence[tuple[str, Sequence[Cell]]] = ()
 
-    def lines(self, width: int, most: int | None = None) -> Iterator[str]:
+    def lines(self, width: int, max_rows: int | None = None) -> Iterator[str]:
         """Text for a terminal, split into several tables, one below the other, if the width requires it."""
         side = max(MIN_CROSSED, min(WIDEST_CROSSED, width // 5))
         above = max(MIN_CROSSED, min(WIDEST_CROSSED, (width - side) // len(self.columns) - len(GAP)))
@@ -199,10 +199,10 @@ class Occurrences:
         """The title with the number of all occurrences, and that of different ones."""
         return f"{self.title}: {sum(count for _, count in self.rows):,} in all, {len(self.rows):,} different"
 
-    def lines(self, width: int, most: int | None = None) -> Iterator[str]:
-        """Text for a terminal; most: rows to show."""
+    def lines(self, width: int, max_rows: int | None = None) -> Iterator[str]:
+        """Text for a terminal; max_rows: rows to show."""
         yield self.head
-        rows = self.rows[:most]
+        rows = self.rows[:max_rows]
         digits = max((len(f"{count:,}") for _, count in rows), default=1)
         shortened_texts = []
         for texts, _ in rows:
@@ -227,7 +227,7 @@ class Notes:
     pairs: Sequence[tuple[str, str]]
     at: int = NOTES
 
-    def lines(self, width: int, most: int | None = None) -> Iterator[str]:
+    def lines(self, width: int, max_rows: int | None = None) -> Iterator[str]:
         """Text for a terminal."""
         for name, text in self.pairs:
             yield from note(name, text, width, self.at) if name else note("", shown(text), width, 0)
@@ -244,9 +244,9 @@ class Section:
     title: str
     parts: Sequence[Part]
 
-    def lines(self, width: int, most: int | None = None) -> Iterator[str]:
-        """Text for a terminal; most: rows to show of each part."""
+    def lines(self, width: int, max_rows: int | None = None) -> Iterator[str]:
+        """Text for a terminal; max_rows: rows to show of each part."""
         for number, shown_columns in enumerate(self.parts):
             if number:
                 yield ""
-            yield from shown_columns.lines(width, most)
+            yield from shown_columns.lines(width, max_rows)

@@ -67,16 +67,16 @@ def text_table(
     width: int,
     *,
     ends: Sequence[Sequence[str]] = (),
-    most: int | None = None,
+    max_rows: int | None = None,
 ) -> Iterator[str]:
     """Lines: titles, a rule and the rows; then, if there are any, a rule and the closing rows `ends`.
 
     The first column is foreign text: it is sanitised, and shortened so that lines are at most `width` columns wide.
     Labels that differ within `MAX_LABEL_COLUMNS` columns stay different.
     All other cells must be safe. They are never cut, since a cut number is a different number. If no column can be
-    dropped, lines are longer. most: rows to show; a line gives the number of the others.
+    dropped, lines are longer. max_rows: rows to show; a line gives the number of the others.
     """
-    shown_rows = rows if most is None else rows[:most]
+    shown_rows = rows if max_rows is None else rows[:max_rows]
     printed = [*shown_rows, *ends]
     widths = [
         max(width_of(column.title), *(width_of(cells[index]) for cells in printed), 0)
@@ -157,10 +157,10 @@ def labelled_lines(name: str, lines: Iterable[str], indent: int = NOTES) -> list
     return [padded("" if number else name, indent) + line for number, line in enumerate(lines)]
 
 
-def first_lines(lines: Sequence[str], most: int, hint: str = "") -> list[str]:
-    """The first `most` lines, then a line with the number of the rest. hint: how to see it (`; --csv lists all`)."""
-    omitted = len(lines) - most
-    return [*lines[:most], f"and {omitted:,} more{hint}"] if omitted > 0 else list(lines)
+def first_lines(lines: Sequence[str], max_lines: int, hint: str = "") -> list[str]:
+    """The first lines, then a line with the number of the rest. hint: how to see it (`; --csv lists all`)."""
+    omitted = len(lines) - max_lines
+    return [*lines[:max_lines], f"and {omitted:,} more{hint}"] if omitted > 0 else list(lines)
 
 
 def join_blocks(*blocks: Iterable[str]) -> Iterator[str]:

@@ -54,9 +54,11 @@ def _list_option(help: str, *names: str, former: Sequence[str] = ()) -> Any:
     return repeatable(help, *names, former=former, metavar="FILE")
 
 
-def _number_option(help: str, *names: str, above_0: bool = False, most: float | None = None, **attributes: Any) -> Any:
-    """An option for a finite number from 0 to `most`. above_0: 0 itself is not allowed."""
-    return option(help, *names, type=FiniteRange(0, most, min_open=above_0), **attributes)
+def _number_option(
+    help: str, *names: str, above_0: bool = False, max_value: float | None = None, **attributes: Any
+) -> Any:
+    """An option for a finite number from 0 to `max_value`. above_0: 0 itself is not allowed."""
+    return option(help, *names, type=FiniteRange(0, max_value, min_open=above_0), **attributes)
 
 
 def _parse_groupings(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -163,7 +165,7 @@ _LIMITS = option_group(
         "Exit with status 1 above X false accepts per hour.", "--max-fa-per-hour", metavar="X"
     ),
     false_rejects_percent=_number_option(
-        "Exit with status 1 above this share of false rejects.", "--max-fr", metavar="PERCENT", most=100
+        "Exit with status 1 above this share of false rejects.", "--max-fr", metavar="PERCENT", max_value=100
     ),
     wer=option("Exit with status 1 above this WER (0.08 or 8%).", "--max-wer", callback=parse_share, metavar="X"),
     on=option(
@@ -184,7 +186,7 @@ _SWEEP = option_group(
     ),
     target_fr_percent=_number_option(
         "Recommend the point with the fewest false accepts at no more than PERCENT false rejects.",
-        "--target-fr", metavar="PERCENT", most=100,
+        "--target-fr", metavar="PERCENT", max_value=100,
     ),
     target_cost=option(
         "Recommend the cheapest point, given the cost of a false reject, of a false accept, and uses per hour.",
@@ -204,7 +206,8 @@ _SWEEP = option_group(
         show_default="all audio in which false accepts count",
     ),
     refractory_ms=_number_option(
-        "Refractory time for the sweep.", "--sweep-refractory-ms", metavar="MS", most=60_000, show_default="the run's"
+        "Refractory time for the sweep.", "--sweep-refractory-ms", metavar="MS", max_value=60_000,
+        show_default="the run's",
     ),
     no_picture=flag("Skip the PNG and SVG of the curve."),
 )  # fmt: skip

@@ -343,11 +343,11 @@ def sessions_argument() -> Any:
     return argument("SESSION…", required=True)
 
 
-def seed_option(help: str, default: int | None = None, *, most: int | None = None, **attributes: Any) -> Any:
-    """`--seed`, from 0 to `most`. default: None for a default that `show_default` describes."""
+def seed_option(help: str, default: int | None = None, *, max_seed: int | None = None, **attributes: Any) -> Any:
+    """`--seed`, from 0 to `max_seed`. default: None for a default that `show_default` describes."""
     if default is not None:
         attributes["default"] = default
-    return option(help, "--seed", within=(0, most), **attributes)
+    return option(help, "--seed", within=(0, max_seed), **attributes)
 
 
 def output_option(help: str, *, folder: bool = False, **attributes: Any) -> Any:

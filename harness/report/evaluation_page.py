@@ -48,8 +48,8 @@ def write_evaluations(
 ) -> LimitVerdict:
     """Writes the page to a file, completely or not at all. Returns the worst verdict. Raises LogError."""
     page_sounds = PageSounds(sounds, target)
-    most = max(10, MAX_LISTED // len(engines))
-    sections = [_engine_values(engine, number, page_sounds, most) for number, engine in enumerate(engines, 1)]
+    max_listed = max(10, MAX_LISTED // len(engines))
+    sections = [_engine_values(engine, number, page_sounds, max_listed) for number, engine in enumerate(engines, 1)]
     verdict = worst(section["verdict"] for section in sections)
     page = filled_page(
         "harness.report",
@@ -90,7 +90,7 @@ def _det_chart(engines: Sequence[EvaluatedEngine], table: EnginesTable) -> Chart
     return make_det_chart("det", title, words, curves)
 
 
-def _engine_values(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int) -> dict[str, Any]:
+def _engine_values(engine: EvaluatedEngine, number: int, sounds: PageSounds, max_listed: int) -> dict[str, Any]:
     """Everything that the page shows about one evaluation; texts are escaped by the template."""
     run, summary = run_of(engine.journal), _summary(engine)
     limits = limits_of(_declared_limits(summary), engine.counted)
@@ -118,7 +118,7 @@ def _engine_values(engine: EvaluatedEngine, number: int, sounds: PageSounds, mos
         "target": list(chosen_lines(engine.target, engine.chosen)) if engine.target else [],
         "points": _shown_points(engine),
         "groups": [from_plain(FileBreakdown, group) for group in summary.get("groups", ())],
-        "cases": list(EvaluationCases(engine, number, sounds, most).listed()),
+        "cases": list(EvaluationCases(engine, number, sounds, max_listed).listed()),
     }
 
 

@@ -152,15 +152,15 @@ def _table_lines(sessions: Sequence[TrendSession], trends: Sequence[Trend], widt
     return text_table(columns, rows, width)
 
 
-def _bar_text(trend: Trend, most: int) -> str:
-    """A bar for each of the last sessions, from 0 to the highest value, with a line before each change. most: most
+def _bar_text(trend: Trend, max_bars: int) -> str:
+    """A bar for each of the last sessions, from 0 to the highest value, with a line before each change. max_bars: most
     bars."""
     highest, starts = max(0.0, *(value.value for value in trend.values)) or 1.0, {change.at for change in trend.changes}
     drawn = [
         ("│" if index in starts else "") + _BARS[max(0, min(7, math.floor(8 * value.value / highest)))]
         for index, value in enumerate(trend.values)
     ]
-    return ("…" if len(drawn) > most else "") + "".join(drawn[-most:])
+    return ("…" if len(drawn) > max_bars else "") + "".join(drawn[-max_bars:])
 
 
 def as_json(report: TrendFolder) -> dict[str, Any]:

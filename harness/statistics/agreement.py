@@ -402,11 +402,11 @@ MAX_ROUNDS = 500
 Label = TypeVar("Label")
 
 
-def leading_label(labels: Iterable[Label], least: int = MIN_AGREEING_RATERS) -> tuple[Label, int] | None:
-    """The label that more raters gave than any other, and how many gave it. None for a tie, or if fewer than `least`
-    gave it."""
+def leading_label(labels: Iterable[Label], min_raters: int = MIN_AGREEING_RATERS) -> tuple[Label, int] | None:
+    """The label that more raters gave than any other, and how many gave it. None for a tie, or if fewer than
+    `min_raters` gave it."""
     most = Counter(labels).most_common(2)
-    if not most or most[0][1] < least or (len(most) > 1 and most[0][1] == most[1][1]):
+    if not most or most[0][1] < min_raters or (len(most) > 1 and most[0][1] == most[1][1]):
         return None
     return most[0]
 

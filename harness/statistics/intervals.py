@@ -150,18 +150,18 @@ prove that no clusters differ."""
 
 
 def clustered_interval(
-    counts: Sequence[int], totals: Sequence[int], confidence: float = CONFIDENCE, least_effect: float | None = None
+    counts: Sequence[int], totals: Sequence[int], confidence: float = CONFIDENCE, min_effect: float | None = None
 ) -> Interval | None:
     """Interval of the share sum(counts) / sum(totals), from the differences between clusters; None over nothing or one
     cluster.
 
     counts, totals: one for each cluster. The interval is exact for the effective number of independent units.
-    least_effect: a lower bound of the design effect (`design_effect`), from other shares of the same clusters. It
+    min_effect: a lower bound of the design effect (`design_effect`), from other shares of the same clusters. It
     matters for rare outcomes. Without it, a share of 0 or 1 counts as many units as there are clusters.
     Sources: Korn & Graubard, Survey Methodology 24 (1998); the delete-one variance of a ratio, Cochran, Sampling
     Techniques.
     """
-    units = independent_units(counts, totals, confidence, least_effect)
+    units = independent_units(counts, totals, confidence, min_effect)
     if units is None:
         return None
     share = sum(counts) / sum(totals)
@@ -169,7 +169,7 @@ def clustered_interval(
 
 
 def independent_units(
-    counts: Sequence[int], totals: Sequence[int], confidence: float = CONFIDENCE, least_effect: float | None = None
+    counts: Sequence[int], totals: Sequence[int], confidence: float = CONFIDENCE, min_effect: float | None = None
 ) -> float | None:
     """The number of independent units with as much information as these clusters; None over nothing or one cluster.
 
@@ -182,10 +182,10 @@ def independent_units(
     tail = (1 - confidence) / 2
     share = float(hits.sum()) / total
     unclustered_variance = share * (1 - share) / total
-    if not unclustered_variance and least_effect is None:
+    if not unclustered_variance and min_effect is None:
         return total**2 / float((sizes * sizes).sum())
     observed = _variance(hits, sizes) / unclustered_variance if unclustered_variance else 0.0
-    effect = max(1.0, observed, least_effect or 0.0)
+    effect = max(1.0, observed, min_effect or 0.0)
     degrees = max(1.0, total**2 / float((sizes * sizes).sum()) - 1)
     from harness.statistics.special_functions import special  # here, since it loads slowly
 
@@ -300,13 +300,13 @@ class LatencyFigures:
         return self.total + self.excluded
 
 
-def latency_figures(measured: Sequence[MeasuredDuration], most_error_s: float = MAX_ERROR_S) -> LatencyFigures:
+def latency_figures(measured: Sequence[MeasuredDuration], max_error_s: float = MAX_ERROR_S) -> LatencyFigures:
     """Median, 95th and 99th percentile of the durations whose error is at most most_error_s."""
     from statistics import median  # here, as numpy, since shares need neither; np.median would import masked arrays
 
     import numpy as np
 
-    durations = [duration for duration in measured if duration.error_s <= most_error_s]
+    durations = [duration for duration in measured if duration.error_s <= max_error_s]
     excluded = len(measured) - len(durations)
     if not durations:
         return LatencyFigures(excluded=excluded)

@@ -120,12 +120,12 @@ def voices_for_claim(below: float, per_voice: int, confidence: float = CONFIDENC
     return _smallest_enough(shown, 1, 16)
 
 
-def _smallest_enough(enough: Callable[[int], bool], low: int, high: int, most: float = math.inf) -> int:
-    """The least number above `low` that is enough, found by bisection; ValueError if it exceeds `most`."""
+def _smallest_enough(enough: Callable[[int], bool], low: int, high: int, max_value: float = math.inf) -> int:
+    """The least number above `low` that is enough, found by bisection; ValueError if it exceeds `max_value`."""
     while not enough(high):
         low, high = high, 2 * high
-        if high > most:
-            raise ValueError(f"more than {most:,} files are needed to distinguish these")
+        if high > max_value:
+            raise ValueError(f"more than {max_value:,} files are needed to distinguish these")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)

@@ -200,12 +200,12 @@ class DeclaredLimit:
         return f"{self.limit_text}: {result}, {self.verdict.in_words}"
 
 
-def alpha_limit(words: str, least: float, alpha: Figure) -> DeclaredLimit:
+def alpha_limit(words: str, min_alpha: float, alpha: Figure) -> DeclaredLimit:
     """The limit of the option `--min-alpha`: the estimate of alpha (not its interval) must be at least `least`."""
     return DeclaredLimit(
         "--min-alpha",
         words,
-        wanted=least,
+        wanted=min_alpha,
         found=alpha.value,
         least=True,
         unit=COEFFICIENT,

@@ -149,7 +149,7 @@ def unpaired_share_difference(first: Sequence[Share], second: Sequence[Share]) -
         units: float | None = pooled.total
         if any(share.total > 1 for share in shares):
             units = independent_units(
-                [share.count for share in shares], [share.total for share in shares], least_effect=1.0
+                [share.count for share in shares], [share.total for share in shares], min_effect=1.0
             )
         if pooled.value is None or units is None:
             return None

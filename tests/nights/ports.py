@@ -446,9 +446,9 @@ class SimulatedClient:
     def username_pw_set(self, username: str, password: str | None = None) -> None:
         """Everybody may connect."""
 
-    def reconnect_delay_set(self, least_s: float, most_s: float) -> None:
-        self._least_s = self._back_off_s = least_s
-        self._most_s = most_s
+    def reconnect_delay_set(self, min_s: float, max_s: float) -> None:
+        self._least_s = self._back_off_s = min_s
+        self._most_s = max_s
 
     def connect_async(self, host: str, port: int, keepalive: int = 60) -> None:
         self.host, self.port, self.keepalive = host, port, keepalive

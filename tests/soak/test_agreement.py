@@ -18,7 +18,7 @@ RUNS = 1000
 
 @pytest.mark.soak
 @pytest.mark.parametrize(
-    ("rights", "items", "least"),
+    ("rights", "items", "min_share"),
     [
         ((0.9, 0.8), 60, 0.93),
         ((0.9, 0.8), 300, 0.93),
@@ -29,7 +29,7 @@ RUNS = 1000
     ],
     ids=str,
 )
-def test_intervals_keep_the_true_agreement(rights: tuple[float, ...], items: int, least: float) -> None:
+def test_intervals_keep_the_true_agreement(rights: tuple[float, ...], items: int, min_share: float) -> None:
     random = np.random.default_rng(31)
     matrices = [confusion_matrix(right) for right in rights]
     truth = true_raw_and_alpha(matrices, prevalences())
@@ -39,4 +39,4 @@ def test_intervals_keep_the_true_agreement(rights: tuple[float, ...], items: int
         for index, (figure, true) in enumerate(zip((estimate.raw, estimate.alpha), truth, strict=True)):
             assert figure.interval is not None
             covered[index] += figure.interval[0] <= true <= figure.interval[1]
-    assert (covered >= least * RUNS).all(), f"raw {covered[0] / RUNS:.1%}, alpha {covered[1] / RUNS:.1%}"
+    assert (covered >= min_share * RUNS).all(), f"raw {covered[0] / RUNS:.1%}, alpha {covered[1] / RUNS:.1%}"

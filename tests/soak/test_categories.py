@@ -100,6 +100,6 @@ def test_intervals_of_rare_categories_hold_too(queries: int, repeats: int, alike
             counts[np.where(rng.random(queries) < alike, usual, other), np.arange(queries)] += 1
         effect = design_effect(counts.tolist(), totals)
         for index, share in enumerate(RARE):
-            low, high = clustered_interval(counts[index].tolist(), totals, least_effect=effect) or (1.0, 0.0)
+            low, high = clustered_interval(counts[index].tolist(), totals, min_effect=effect) or (1.0, 0.0)
             covered[index] += low <= share <= high
     assert (covered >= 0.94 * RUNS).all(), covered / RUNS

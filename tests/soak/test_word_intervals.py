@@ -10,7 +10,7 @@ RUNS = 6000
 
 @pytest.mark.soak
 @pytest.mark.parametrize(
-    ("corpus", "least"),
+    ("corpus", "min_share"),
     [
         (Corpus(1, 20, 0.1), 0.94),
         (Corpus(1, 50, 0.1), 0.94),
@@ -28,9 +28,9 @@ RUNS = 6000
     ],
     ids=str,
 )
-def test_intervals_keep_the_true_rate(corpus: Corpus, least: float) -> None:
+def test_intervals_keep_the_true_rate(corpus: Corpus, min_share: float) -> None:
     covered, below, above = kept(np.random.default_rng(21), corpus, RUNS)
-    assert covered >= least * RUNS, f"{below / RUNS:.1%} below the truth, {above / RUNS:.1%} above"
+    assert covered >= min_share * RUNS, f"{below / RUNS:.1%} below the truth, {above / RUNS:.1%} above"
 
 
 @pytest.mark.soak

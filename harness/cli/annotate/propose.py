@@ -32,7 +32,7 @@ def command(
     project: Path = project_argument,
     classifier: str = option("Plug-in: tfidf, transformer, …", default=DEFAULT),
     settings: tuple[str, ...] = setting_option("Classifier setting; repeatable."),
-    seed: int = seed_option("Seed for all random draws.", 0, most=2**31),
+    seed: int = seed_option("Seed for all random draws.", 0, max_seed=2**31),
     method: ProposalMethod = option(
         "tri-training, or classifier: a single one learns from all labels and proposes the rest.",
         default=ProposalMethod.TRI_TRAINING,

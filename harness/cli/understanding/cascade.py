@@ -199,7 +199,7 @@ def command(
     )
     as_json = None if targets.json_target is None else cascade_json(scored)
     html = None if targets.html_target is None else page(scored, inputs.notes).encode()
-    targets.write(as_json, html, lines(scored, width(), notes=inputs.notes, most=listed))
+    targets.write(as_json, html, lines(scored, width(), notes=inputs.notes, max_listed=listed))
     if max_sfa_loss is not None:
         from harness.statistics.verdict import SHARE, DeclaredLimit
 

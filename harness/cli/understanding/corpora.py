@@ -72,7 +72,7 @@ def distribution(
     labels: str | None = option("Declared intents. Each gets a row; others are reported.", metavar="LABELS.yaml|A,B,…"),
     chunking: Chunking = chunking_option(),
     separator: str = separator_option(),
-    most: int = option(
+    max_rows: int = option(
         "Rows per table; 0 for all.", "--max-rows", former=("--most",), within=(0, None), default=MAX_ROWS
     ),
     shares: bool = flag("Print shares of each split's utterances instead of counts."),
@@ -116,7 +116,7 @@ def distribution(
     if csv_target is not None:
         write_output(csv_target, [as_csv(label_distribution)])
     if STREAM not in (json_target, csv_target):
-        print_lines([*lines(label_distribution, width(), most, shares=shares), *notes])
+        print_lines([*lines(label_distribution, width(), max_rows, shares=shares), *notes])
     else:
         for note in notes:
             click.echo(f"harness: {note}", err=True)
@@ -182,7 +182,7 @@ def _demand_declared(declared: LabelSet, counts: LabelCounts) -> None:
 def generate(
     *,
     grammars: tuple[Path, ...] = argument("GRAMMAR.yaml…", required=True),
-    seed: int = seed_option("Random seed; the same seed gives the same files.", 1, most=2**63 - 1),
+    seed: int = seed_option("Random seed; the same seed gives the same files.", 1, max_seed=2**63 - 1),
     train: int = option("Number of utterances for training.", within=(0, MAX_UTTERANCES), default=4000),
     dev: int = option("Number of held-out utterances.", within=(0, MAX_UTTERANCES), default=500),
     test: int = option("Number of utterances for scoring.", within=(0, MAX_UTTERANCES), default=1000),
@@ -229,7 +229,7 @@ def split_corpus(
         metavar="NAME=SHARE,…",
         callback=_parse_shares,
     ),
-    seed: int = seed_option("Random seed; the same seed gives the same split.", 1, most=2**63 - 1),
+    seed: int = seed_option("Random seed; the same seed gives the same split.", 1, max_seed=2**63 - 1),
     out: Path = output_option("New folder for the parts.", metavar="FOLDER", folder=True, required=True),
     form: CorpusFormat | None = option(
         "Format of the corpus.", "--format", show_default="by suffix, or by the files in the folder"
@@ -290,7 +290,7 @@ def speak(
     corpus: str = argument("FILE|FOLDER"),
     voices: str = option("Voices, each as ENGINE:NAME.", required=True, metavar="VOICE,…"),
     test_voices: str | None = option("Voices for the test split only.", metavar="VOICE,…", show_default="the same"),
-    seed: int = seed_option("Random seed; the same seed gives each utterance the same voice.", 1, most=2**63 - 1),
+    seed: int = seed_option("Random seed; the same seed gives each utterance the same voice.", 1, max_seed=2**63 - 1),
     out: Path = output_option("New folder for sounds and lists.", metavar="FOLDER", folder=True, required=True),
     form: CorpusFormat | None = option(
         "Format of the corpus.", "--format", show_default="by suffix, or by the files in the folder"

@@ -78,7 +78,7 @@ def train(
         "Sounds instead of texts: a CSV list with the columns id and audio.", metavar="LIST"
     ),
     settings: tuple[str, ...] = setting_option("Understander setting; repeatable."),
-    seed: int = seed_option("Random seed; the same seed gives the same model.", 1, most=MAX_SEED),
+    seed: int = seed_option("Random seed; the same seed gives the same model.", 1, max_seed=MAX_SEED),
     form: str | None = option(
         "Format of the data.",
         "--format",
@@ -272,7 +272,7 @@ def bench(
         "Plug-ins.", metavar="NAME,…", show_default=f"{DEFAULT_CONTENDERS}, those that are installed"
     ),
     settings: tuple[str, ...] = setting_option("Setting of an understander, such as crf:l1=0.1.", "NAME:SETTING=VALUE"),
-    seed: int = seed_option("Seed for training.", 1, most=MAX_SEED),
+    seed: int = seed_option("Seed for training.", 1, max_seed=MAX_SEED),
     published: str | None = option(
         "Add published results on this corpus.",
         "--published",

@@ -442,7 +442,7 @@ def _agreed_items(
             consensus, consensus_raters = response.consensus
         gold_item = gold.get(_key(response))
         labels = tuple((judgment.rater, judgment.category) for judgment in response.submitted if judgment.category)
-        majority = leading_label((label for _, label in labels), least=1)
+        majority = leading_label((label for _, label in labels), min_raters=1)
         probability = None
         if consensus is not None:
             probability = float(model.posteriors[model_row[column], _CATEGORY_INDEX[consensus]])

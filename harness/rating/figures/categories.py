@@ -231,7 +231,7 @@ def counted_share(counts: Sequence[int], totals: Sequence[int], effect: float | 
     count, total = sum(counts), sum(totals)
     if Method.of(len(totals), total) is Method.WILSON:
         return CountedShare(count, total, wilson(count, total), wilson(count, total, SIMULTANEOUS_CONFIDENCE))
-    interval = clustered_interval(counts, totals, least_effect=effect)
+    interval = clustered_interval(counts, totals, min_effect=effect)
     return CountedShare(count, total, interval, clustered_interval(counts, totals, SIMULTANEOUS_CONFIDENCE, effect))
 
 

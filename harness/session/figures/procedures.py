@@ -182,15 +182,15 @@ class ClauseRow:
 NOTHING = ClauseResult("nothing played")
 
 
-def _missed_clause(condition: CallCondition, most: float | None) -> Callable[[DeviceSession], ClauseResult]:
-    """The clause on the share of wake phrases that were missed. most: the largest allowed; None: no limit."""
+def _missed_clause(condition: CallCondition, max_share: float | None) -> Callable[[DeviceSession], ClauseResult]:
+    """The clause on the share of wake phrases that were missed. max_share: the largest allowed; None: no limit."""
 
     def judge(session: DeviceSession) -> ClauseResult:
         woken = session.woken_share(condition)
         if woken.value is None:
             return NOTHING
         missed = Share(woken.total - woken.count, woken.total)
-        is_met = None if most is None else missed.count <= most * missed.total + _ROUNDING
+        is_met = None if max_share is None else missed.count <= max_share * missed.total + _ROUNDING
         return ClauseResult(text.share_with_interval(missed), is_met)
 
     return judge
@@ -204,7 +204,7 @@ def _share_clause(share: Share) -> ClauseResult:
     return NOTHING if share.value is None else ClauseResult(text.share_with_interval(share))
 
 
-def _sample_clause(least: int) -> Callable[[DeviceSession], ClauseResult]:
+def _sample_clause(min_samples: int) -> Callable[[DeviceSession], ClauseResult]:
     """The clause on the number of wake phrases in each condition that was played."""
 
     def judge(session: DeviceSession) -> ClauseResult:
@@ -213,7 +213,7 @@ def _sample_clause(least: int) -> Callable[[DeviceSession], ClauseResult]:
         if not played:
             return NOTHING
         summary = ", ".join(f"{condition}: {count}" for condition, count in played.items())
-        return ClauseResult(summary, min(played.values()) >= least)
+        return ClauseResult(summary, min(played.values()) >= min_samples)
 
     return judge
 
@@ -231,17 +231,17 @@ def _judge_pause(session: DeviceSession) -> ClauseResult:
     return ClauseResult(consistent_words(gaps), is_met)
 
 
-def _accepts_clause(most: int | None, hours: float) -> Callable[[DeviceSession], ClauseResult]:
-    """The clause on false accepts. most: the largest number in that many hours of exposure; None: no limit."""
+def _accepts_clause(max_accepts: int | None, hours: float) -> Callable[[DeviceSession], ClauseResult]:
+    """The clause on false accepts. max_accepts: the largest number in that many hours of exposure; None: no limit."""
 
     def judge(session: DeviceSession) -> ClauseResult:
         accepts = session.wake.after_review
         if accepts.hours <= 0:
             return NOTHING
         value = f"{accepts.count} in {numbers.exposure(accepts.hours)}"
-        if most is None:
+        if max_accepts is None:
             return ClauseResult(value)
-        if accepts.count > most * max(1.0, accepts.hours / hours):  # longer exposure may have more
+        if accepts.count > max_accepts * max(1.0, accepts.hours / hours):  # longer exposure may have more
             return ClauseResult(value, False)
         if accepts.hours < hours * (1 - _EXPOSURE_TOLERANCE):
             return ClauseResult(f"{value}: needs {numbers.number(hours)} h")
@@ -269,7 +269,7 @@ def _yes(is_so: bool) -> str:
     return "yes" if is_so else "no"
 
 
-def _positions_clause(least: int) -> Callable[[DeviceSession], ClauseResult]:
+def _positions_clause(min_positions: int) -> Callable[[DeviceSession], ClauseResult]:
     """The clause on the number of places from which the device was called."""
 
     def judge(session: DeviceSession) -> ClauseResult:
@@ -281,7 +281,7 @@ def _positions_clause(least: int) -> Callable[[DeviceSession], ClauseResult]:
             if axes:
                 places.add(tuple(conditions[axis] for axis in axes))
         shown = ", ".join(" ".join(place) for place in sorted(places)) or "one, unnamed"
-        return ClauseResult(shown, len(places) >= least) if trials else NOTHING
+        return ClauseResult(shown, len(places) >= min_positions) if trials else NOTHING
 
     return judge
 

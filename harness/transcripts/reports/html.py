@@ -137,9 +137,9 @@ MAX_STEPS_OF_PAGE = 150_000
 
 class ShownUtterances:
     """The utterances of all scorings, by id. `ids` has those of the first scoring, then those that only later ones
-    have. most: most utterances to show. steps_each: most words to show of each."""
+    have. max_utterances: most utterances to show. steps_each: most words to show of each."""
 
-    def __init__(self, scorings: Sequence[Scoring], most: int, steps_each: int) -> None:
+    def __init__(self, scorings: Sequence[Scoring], max_utterances: int, steps_each: int) -> None:
         self._scorings = scorings
         self.ids: Sequence[str] = list(dict.fromkeys(id_ for scoring in scorings for id_ in scoring.ids))
         self._rows = [self._rows_of(scoring) for scoring in scorings]
@@ -148,7 +148,7 @@ class ShownUtterances:
         order = np.lexsort((np.arange(len(errors)), -rate, -errors))
         within = np.cumsum(steps[order]) <= MAX_STEPS_OF_PAGE
         fit = max(1, int(within.sum()))
-        self._order = order[: min(most, fit)]
+        self._order = order[: min(max_utterances, fit)]
         self.with_errors = int((errors > 0).sum())
         self.shown_with_errors = int((errors[self._order] > 0).sum())
 
@@ -208,18 +208,18 @@ def write_html(systems: Sequence[SourcedScoring], path: Path, *, title: str, ref
 
 
 def page(
-    systems: Sequence[SourcedScoring], title: str, references: str = "", most_utterances: int = MAX_UTTERANCES
+    systems: Sequence[SourcedScoring], title: str, references: str = "", max_utterances: int = MAX_UTTERANCES
 ) -> str:
     """The page on one or several systems, as HTML; ValueError without any.
 
-    references: name of the file of references. most_utterances: only this many of the worst utterances are shown; the
+    references: name of the file of references. max_utterances: only this many of the worst utterances are shown; the
     page states how many are not.
     """
     if not systems:
         raise ValueError("a page needs at least one scoring")
     scorings = [system.scoring for system in systems]
     rows = _system_rows(systems)
-    selection = ShownUtterances(scorings, most_utterances, MAX_STEPS)
+    selection = ShownUtterances(scorings, max_utterances, MAX_STEPS)
     utterances = [_utterance_row(*entry, rows) for entry in selection.utterances()]
     return filled_page(
         "harness.transcripts.reports",

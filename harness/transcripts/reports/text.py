@@ -107,14 +107,14 @@ def report(
             yield embolden(line) if line.startswith(f"{ERROR_RATES[scoring.unit]} ") else line
 
 
-def sections(sourced: SourcedScoring, width: int, most_ids: int = 5, scale: float | None = None) -> Iterator[Section]:
-    """The results of a system. width: of a line, in characters. most_ids: number of ids that are listed in a note that
+def sections(sourced: SourcedScoring, width: int, max_ids: int = 5, scale: float | None = None) -> Iterator[Section]:
+    """The results of a system. width: of a line, in characters. max_ids: number of ids that are listed in a note that
     counts utterances.
 
     scale: the value at which the plots of groups end; None for the highest end of the system's intervals.
     """
     yield Section(
-        "speakers", "Speakers", (summary(sourced.scoring), notes(sourced.scoring, sourced.interval, width, most_ids))
+        "speakers", "Speakers", (summary(sourced.scoring), notes(sourced.scoring, sourced.interval, width, max_ids))
     )
     if sourced.confidence is not None:
         yield confidence(sourced.confidence)
@@ -123,7 +123,7 @@ def sections(sourced: SourcedScoring, width: int, most_ids: int = 5, scale: floa
     if sourced.talkers:
         yield talkers(sourced.talkers)
     if sourced.groups is not None:
-        yield groups(sourced.groups, width, sourced.scoring.unit, most_ids, scale)
+        yield groups(sourced.groups, width, sourced.scoring.unit, max_ids, scale)
 
 
 def summary(scoring: Scoring) -> Table[Sequence[str]]:
@@ -168,15 +168,15 @@ def _one_decimal(value: float | None) -> str:
     return fixed(value, 1)
 
 
-def notes(scoring: Scoring, interval: Interval | None, width: int, most_ids: int = 5) -> Notes:
+def notes(scoring: Scoring, interval: Interval | None, width: int, max_ids: int = 5) -> Notes:
     """Notes on the basis of the results: normalisation, rate with its 95 % interval, and utterances without a partner
     or without words."""
-    missing = _list_ids(scoring.dropped or scoring.missing, scoring.without_hypothesis, width, most_ids)
+    missing = _list_ids(scoring.dropped or scoring.missing, scoring.without_hypothesis, width, max_ids)
     if scoring.dropped:
         missing += "; left out"
     elif scoring.missing:
         missing += f"; each {UNIT_NOUNS[scoring.unit]} counts as deleted"
-    surplus = _list_ids(len(scoring.surplus), scoring.surplus, width, most_ids)
+    surplus = _list_ids(len(scoring.surplus), scoring.surplus, width, max_ids)
     if scoring.surplus:
         surplus += "; counted nowhere"
     pairs = [
@@ -250,13 +250,13 @@ def wer_in_words(counts: WordCounts, interval: Interval | None, unit: TextUnit =
     return f"{share} (95 % interval {percent_interval(interval, 2)})"
 
 
-def _list_ids(count: int, ids: Sequence[str], width: int, most: int) -> str:
-    """A number of utterances, and the first of their ids. width: of a line, in characters. most: most ids."""
+def _list_ids(count: int, ids: Sequence[str], width: int, max_ids: int) -> str:
+    """A number of utterances, and the first of their ids. width: of a line, in characters. max_ids: most ids."""
     if not count:
         return "0"
-    id_width = min(_MAX_ID_COLUMNS, max(8, (width - 40) // most))
-    first = ", ".join(shown(id_, id_width) for id_ in ids[:most])
-    return f"{count:,} ({first}{', …' if len(ids) > most else ''})"
+    id_width = min(_MAX_ID_COLUMNS, max(8, (width - 40) // max_ids))
+    first = ", ".join(shown(id_, id_width) for id_ in ids[:max_ids])
+    return f"{count:,} ({first}{', …' if len(ids) > max_ids else ''})"
 
 
 def group_scale(figures: GroupFigures) -> float:
@@ -266,7 +266,7 @@ def group_scale(figures: GroupFigures) -> float:
 
 
 def groups(
-    figures: GroupFigures, width: int, unit: TextUnit = TextUnit.WORD, most_ids: int = 5, scale: float | None = None
+    figures: GroupFigures, width: int, unit: TextUnit = TextUnit.WORD, max_ids: int = 5, scale: float | None = None
 ) -> Section:
     """The section on groups: a table for each grouping, then the crossed ones, then notes on ids that do not match.
     scale: as for `sections`."""
@@ -285,10 +285,10 @@ def groups(
         scope = f"over {varying.value} " if len(units) > 1 else ""
         pairs.append(("intervals", f"{scope}apply to {POPULATION_OF[varying]}"))
     if without := figures.without_row:
-        id_list = _list_ids(len(without), without, width, most_ids)
+        id_list = _list_ids(len(without), without, width, max_ids)
         pairs.append(("without a row", f"{id_list}; their group is {NO_LABEL}"))
     if strangers := figures.strangers:
-        pairs.append(("unmatched rows", f"{_list_ids(len(strangers), strangers, width, most_ids)}; counted nowhere"))
+        pairs.append(("unmatched rows", f"{_list_ids(len(strangers), strangers, width, max_ids)}; counted nowhere"))
     return Section(
         "groups", "Groups", (*tables, *(_cross_table(crossed, unit) for crossed in figures.crossed), Notes(pairs))
     )
@@ -396,7 +396,7 @@ def _group_comparison_lines(groupings: Sequence[GroupedComparison], width: int) 
             rest = (points(pair.difference), points_interval(pair.interval), probability(pair.p))
             rows.append((label or NO_LABEL, *figures, *rest))
         yield ""
-        yield from text_table((Column(f"by {grouping.by}"), *_DIFFERENCES), rows, width, most=MAX_ROWS)
+        yield from text_table((Column(f"by {grouping.by}"), *_DIFFERENCES), rows, width, max_rows=MAX_ROWS)
 
 
 def confusions_section(scoring: Scoring) -> Section:

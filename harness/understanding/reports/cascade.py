@@ -184,17 +184,19 @@ def sections(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int =
         yield Section("groups", "Groups", [group_table(column, labels) for column, labels in cascade.groups])
 
 
-def lines(cascade: Cascade, width: int, *, notes: Sequence[tuple[str, str]] = (), most: int = LISTED) -> Iterator[str]:
+def lines(
+    cascade: Cascade, width: int, *, notes: Sequence[tuple[str, str]] = (), max_listed: int = LISTED
+) -> Iterator[str]:
     """The whole report.
 
     - notes: as for `sections`.
-    - most: number of utterances of each change that are listed; 0 for all.
+    - max_listed: number of utterances of each change that are listed; 0 for all.
     """
     yield from join_blocks(*(section.lines(width, MAX_ROWS) for section in sections(cascade, notes)))
     for change, title in ((FrameChange.BROKEN, "Broken by recognition"), (FrameChange.REVALUED, "Other slot values")):
         changed = cascade.utterances_with(change)
         if changed:
-            examples = changed[: most or None]
+            examples = changed[: max_listed or None]
             yield ""
             yield f"{title}: {len(examples):,} of {len(changed):,}"
             for utterance in examples:
@@ -286,10 +288,10 @@ MAX_UTTERANCES = 1000
 MAX_IDS = 30
 
 
-def page(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), most: int = MAX_UTTERANCES) -> str:
-    """The HTML page. notes: as for `sections`. most: most utterances in a list."""
+def page(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), max_listed: int = MAX_UTTERANCES) -> str:
+    """The HTML page. notes: as for `sections`. max_listed: most utterances in a list."""
     lists = [
-        (CHANGE_NAMES[change], utterances[:most], max(0, len(utterances) - most))
+        (CHANGE_NAMES[change], utterances[:max_listed], max(0, len(utterances) - max_listed))
         for change in (FrameChange.BROKEN, FrameChange.REVALUED, FrameChange.MENDED)
         for utterances in [cascade.utterances_with(change)]
     ]

@@ -233,7 +233,7 @@ def _table_lines(
             row.append(percent(distribution.share(cells[-1], -1), 2))
         for end_row in end_rows:
             end_row.append("")
-    yield from text_table(list(map(Column, titles)), body, width, ends=end_rows, most=max_rows or None)
+    yield from text_table(list(map(Column, titles)), body, width, ends=end_rows, max_rows=max_rows or None)
     if max_rows and len(rows) > max_rows:
         yield f"  {sum(cells[-1] for _, cells in rows[max_rows:]):,} in all in those (--max-rows 0 lists them)"
 

@@ -29,7 +29,7 @@ def page(
     systems: Sequence[SystemReport],
     scorings: Sequence[FrameScoring] = (),
     comparisons: Sequence[FrameComparison] = (),
-    most_utterances: int = MAX_UTTERANCES,
+    max_utterances: int = MAX_UTTERANCES,
 ) -> str:
     """The HTML page on one or several systems. ValueError without a system.
 
@@ -45,7 +45,7 @@ def page(
         rows.append(
             {"label": label, "name": name, "of": system, "sections": list(sections(system, MAX_IDS)), "tiles": tiles}
         )
-    shown = selection(scorings, [row["label"] for row in rows], most_utterances) if scorings else None
+    shown = selection(scorings, [row["label"] for row in rows], max_utterances) if scorings else None
     titles = {section.key: section.title for row in rows for section in row["sections"]}
     return filled_page(
         "harness.understanding.reports",
@@ -174,19 +174,19 @@ class FrameSelection:
         return self.total - len(self.utterances)
 
 
-def selection(scorings: Sequence[FrameScoring], labels: Sequence[str], most: int) -> FrameSelection:
+def selection(scorings: Sequence[FrameScoring], labels: Sequence[str], max_utterances: int) -> FrameSelection:
     """The utterances to show.
 
     - scorings: against the same gold, so that their frames have the same order.
     - labels: names of the systems.
-    - most: largest number of utterances.
+    - max_utterances: largest number of utterances.
     """
     frames = list(zip(*(scoring.frames for scoring in scorings), strict=True))
     errors = [sum(map(_error_count, utterance_frames)) for utterance_frames in frames]
     order = sorted(range(len(frames)), key=lambda index: (-errors[index], index))
     shown: list[int] = []
     words = 0
-    for index in order[:most]:
+    for index in order[:max_utterances]:
         words += (1 + len(scorings)) * (1 + min(MAX_WORDS, len(frames[index][0].gold.words)))
         if shown and words > MAX_WORDS_IN_ALL:
             break

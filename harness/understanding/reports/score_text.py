@@ -482,12 +482,12 @@ def group_means(table: Table[GroupRow]) -> dict[str, float | None]:
     return {key: fmean(numbers) if len(numbers) == len(rows) else None for key, numbers in values.items()}
 
 
-def listed(ids: Sequence[str], most: int = 5) -> str:
-    """The number of ids, and the first of them. most: number of ids to list."""
+def listed(ids: Sequence[str], max_ids: int = 5) -> str:
+    """The number of ids, and the first of them. max_ids: number of ids to list."""
     if not ids:
         return "0"
-    first = ", ".join(shown(id_, 40) for id_ in ids[:most])
-    return f"{len(ids):,} ({first}{', …' if len(ids) > most else ''})"
+    first = ", ".join(shown(id_, 40) for id_ in ids[:max_ids])
+    return f"{len(ids):,} ({first}{', …' if len(ids) > max_ids else ''})"
 
 
 def comparison_lines(comparisons: Sequence[FrameComparison], width: int) -> Iterator[str]:
@@ -503,7 +503,7 @@ def comparison_lines(comparisons: Sequence[FrameComparison], width: int) -> Iter
                 f"left out: {comparison.only_first:,} only in the first, "
                 f"{comparison.only_second:,} only in the second, {comparison.neither:,} in neither"
             )
-        yield from difference_table(comparison.differences).lines(width, most=MAX_ROWS)
+        yield from difference_table(comparison.differences).lines(width, max_rows=MAX_ROWS)
 
 
 DifferenceRow = tuple[str, "MetricDifference"]

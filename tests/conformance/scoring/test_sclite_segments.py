@@ -68,8 +68,8 @@ class Drawn:
     segments: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
 
-    def text(self, most: int) -> str:
-        return " ".join(self.source.choices(WORDS, k=self.source.randint(0, most)))
+    def text(self, max_words: int) -> str:
+        return " ".join(self.source.choices(WORDS, k=self.source.randint(0, max_words)))
 
     def place(self, file: str, channel: str) -> None:
         """Segments with gaps, overlaps and none between them; words before, between, in and after them."""

@@ -44,4 +44,4 @@ def test_hostile_names_and_wide_letters_keep_columns_aligned() -> None:
 
 
 def test_rows_above_the_limit_are_counted() -> None:
-    assert list(text_table(COLUMNS[:2], [("a", "1")] * 5, 40, most=2))[-1] == "… and 3 more"
+    assert list(text_table(COLUMNS[:2], [("a", "1")] * 5, 40, max_rows=2))[-1] == "… and 3 more"

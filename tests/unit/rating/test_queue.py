@@ -145,9 +145,9 @@ def room(folder: Path) -> Iterator[RatingRoom]:
     rating_room.close()
 
 
-def judge(room: RatingRoom, rater: str, category: Category, most: int) -> None:
+def judge(room: RatingRoom, rater: str, category: Category, max_judgments: int) -> None:
     desk = room.desk(rater)
-    for _ in range(most):
+    for _ in range(max_judgments):
         desk.judge(category)
 
 

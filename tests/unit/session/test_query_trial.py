@@ -499,17 +499,17 @@ def test_a_dialogue_that_stays_open_after_an_unheard_answer_is_closed(state: Dev
 
 
 @pytest.mark.parametrize(
-    ("back", "least_s", "most_s"),
+    ("back", "min_s", "max_s"),
     [
         ([restarts(40.0)], 40.0, 60.0),
         ([], 60.0, 75.0),  # a last will that came after the new start holds nothing up for long
     ],
 )
-def test_a_device_that_is_gone_is_waited_for(back: list[Later], least_s: float, most_s: float) -> None:
+def test_a_device_that_is_gone_is_waited_for(back: list[Later], min_s: float, max_s: float) -> None:
     gone: Later = (2.5, Status("dut_link", Stamp(2.5), DeviceState.GONE))
     rehearsal = rehearse([wake(), gone, *back], GOOD)
     assert outcomes(rehearsal) == [(1, "interrupted"), (2, "responded")]
-    assert least_s < rehearsal.starts[2] - rehearsal.starts[1] < most_s
+    assert min_s < rehearsal.starts[2] - rehearsal.starts[1] < max_s
 
 
 def test_noise_that_is_lost_interrupts_the_attempt() -> None:

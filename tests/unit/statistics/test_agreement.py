@@ -199,7 +199,7 @@ def test_figures_do_not_depend_on_names_and_order(labels: NDArray[np.int64]) -> 
 
 def test_the_majority_decides_and_ties_stay_open() -> None:
     columns = ([0, 0, 1], [0, 1], [1, 1, 1], [2, 1, 0], [])
-    assert [leading_label(labels, least=1) for labels in columns] == [(0, 2), None, (1, 3), None, None]
+    assert [leading_label(labels, min_raters=1) for labels in columns] == [(0, 2), None, (1, 3), None, None]
 
 
 def test_the_model_recovers_confusions_and_priors() -> None:

@@ -139,7 +139,7 @@ def test_a_rare_share_is_as_clustered_as_the_others() -> None:
     totals = [8] * 24
     ends = []
     for count in range(6):
-        interval = known(clustered_interval([1] * count + [0] * (24 - count), totals, least_effect=5.0))
+        interval = known(clustered_interval([1] * count + [0] * (24 - count), totals, min_effect=5.0))
         ends.append(interval[1])
     assert ends == sorted(ends)
     rare = known(clustered_interval([1, 1] + [0] * 22, totals))

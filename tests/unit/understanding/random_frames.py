@@ -13,8 +13,8 @@ CONCEPTS = ("date", "date-from", "city", "city-from")
 Pair = tuple[Utterance, Utterance]
 
 
-def intents(source: random.Random, most: int = 3, among: Sequence[str] = INTENTS) -> tuple[str, ...]:
-    return tuple(sorted(source.sample(among, source.randint(0, min(most, len(among))))))
+def intents(source: random.Random, max_intents: int = 3, among: Sequence[str] = INTENTS) -> tuple[str, ...]:
+    return tuple(sorted(source.sample(among, source.randint(0, min(max_intents, len(among))))))
 
 
 def tags(source: random.Random, words: int, *, wild: bool) -> tuple[str, ...]:

@@ -47,18 +47,18 @@ def of(split: str) -> list[Utterance]:
 
 
 def numbers(
-    folder: Path, corrected: float = 0, starts: float = 0, most: int = 999, seed: int = 1, **sizes: int
+    folder: Path, corrected: float = 0, starts: float = 0, max_number: int = 999, seed: int = 1, **sizes: int
 ) -> Corpus:
     """Of a grammar of one sentence with a number."""
     path = folder / "grammar.yaml"
-    path.write_text(NUMBERS.format(corrected=corrected, starts=starts, most=most), encoding="utf-8")
+    path.write_text(NUMBERS.format(corrected=corrected, starts=starts, max_number=max_number), encoding="utf-8")
     return generate((load_grammar(path),), seed, sizes)
 
 
 NUMBERS = """\
 grammar: numbers
 habits: {{two_intents: 0, corrected: {corrected}, corrections: [rather], false_starts: {starts}, restarts: [again]}}
-values: {{n: {{spoken: number, from: 1, to: {most}}}}}
+values: {{n: {{spoken: number, from: 1, to: {max_number}}}}}
 intents: [{{intent: count, say: ["count to {{n}} now"]}}]
 """
 
@@ -133,8 +133,8 @@ def test_a_false_start_is_not_a_slot(tmp_path: Path) -> None:
 
 def test_a_grammar_that_cannot_give_so_many_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="give only about 40 different sentences"):
-        numbers(tmp_path, most=40, train=30, test=20)
-    assert len(numbers(tmp_path, most=40, train=30).utterances) == 30
+        numbers(tmp_path, max_number=40, train=30, test=20)
+    assert len(numbers(tmp_path, max_number=40, train=30).utterances) == 30
 
 
 def test_a_sentence_has_a_word(tmp_path: Path) -> None:

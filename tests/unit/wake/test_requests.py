@@ -64,10 +64,12 @@ def test_consistency_needs_at_least_ten_requests() -> None:
     assert shortest_pause(gaps_of({0: 0}, total=0, unknown=4)) is None
 
 
-@pytest.mark.parametrize(("most_ms", "expected"), [(250, 500.0), (300, None), (499, None), (500, 500.0), (1000, 500.0)])
-def test_a_limit_between_two_pauses_that_were_played_is_undecided(most_ms: float, expected: float | None) -> None:
+@pytest.mark.parametrize(
+    ("limit_ms", "expected"), [(250, 500.0), (300, None), (499, None), (500, 500.0), (1000, 500.0)]
+)
+def test_a_limit_between_two_pauses_that_were_played_is_undecided(limit_ms: float, expected: float | None) -> None:
     gaps = gaps_of({0: 0, 250: 0, 500: 10, 750: 10})
-    assert pause_compared_with(gaps, most_ms) == expected
+    assert pause_compared_with(gaps, limit_ms) == expected
 
 
 def test_a_pause_longer_than_all_that_were_played_fails_only_limits_up_to_there() -> None:

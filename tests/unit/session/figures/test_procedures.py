@@ -55,7 +55,7 @@ def called(missed: int, total: int = 30, **recipe: object) -> WakeRows:
 
 
 @pytest.mark.parametrize(
-    ("clause", "recipe", "most"),
+    ("clause", "recipe", "max_misses"),
     [
         ("FRR in silence", {}, 3),
         ("FRR in stationary noise", {"noise": NoiseSpec(NoiseKind.PINK, 10.0)}, 6),
@@ -64,10 +64,10 @@ def called(missed: int, total: int = 30, **recipe: object) -> WakeRows:
     ],
 )
 def test_false_rejects_have_a_limit_of_their_own_in_each_condition(
-    clause: str, recipe: dict[str, object], most: int
+    clause: str, recipe: dict[str, object], max_misses: int
 ) -> None:
-    assert verdicts(called(most, **recipe), SELF_TEST)[clause] == "met"
-    worse = verdicts(called(most + 1, **recipe), SELF_TEST)
+    assert verdicts(called(max_misses, **recipe), SELF_TEST)[clause] == "met"
+    worse = verdicts(called(max_misses + 1, **recipe), SELF_TEST)
     assert worse[clause] == "not met"
     assert [name for name in worse if name.startswith("FRR") and worse[name] != "not applicable"] == [clause]
 

@@ -220,8 +220,10 @@ def test_scores_name_their_mapping_file(tmp_path: Path) -> None:
 def test_random_rules_give_the_result_of_rfilter1(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
 
-    def words(most: int) -> str:
-        return " ".join("".join(chance.choices("ab", k=chance.randint(1, 2))) for _ in range(chance.randint(1, most)))
+    def words(max_words: int) -> str:
+        return " ".join(
+            "".join(chance.choices("ab", k=chance.randint(1, 2))) for _ in range(chance.randint(1, max_words))
+        )
 
     def context() -> str:
         return chance.choice(["", " ", " a ", "b "])

@@ -268,7 +268,7 @@ def test_a_very_long_line_stays_small() -> None:
 
 def test_many_speakers_and_ids_are_cut() -> None:
     references = {f"s{number}_1": "a" for number in range(3000)}
-    text = Page(html.page([reported(scored(references, {"x_1": "a"}))], "t", most_utterances=10)).text
+    text = Page(html.page([reported(scored(references, {"x_1": "a"}))], "t", max_utterances=10)).text
     assert "2,500 more are not listed" in text
     assert "missing hypotheses 3,000 (s0_1, s1_1," in text
     assert "s29_1, …); each word counts as deleted" in text

@@ -76,7 +76,7 @@ def test_the_worst_are_shown_and_what_is_left_out_is_said() -> None:
     assert excerpt.total == 200
     assert 20 < excerpt.with_errors < 200
     assert all(utterance.kinds != "0" for utterance in excerpt.utterances)
-    text = page([SystemReport(count_system([frame_scoring]))], [frame_scoring], most_utterances=20)
+    text = page([SystemReport(count_system([frame_scoring]))], [frame_scoring], max_utterances=20)
     assert "The 20 worst are shown; 180 are left out" in text
     assert text.count("<article") == 20
 
