@@ -45,13 +45,10 @@ class AnnotationReport:
     """Counts of utterances, unless a field says otherwise. If several batches have an utterance, the latest counts."""
 
     utterances: int = 0
-    """All utterances of the project."""
     final: int = 0
-    """Those with final labels."""
     labelled_before: int = 0
     """Those that were labelled by hand or import before the first batch."""
     batches: int = 0
-    """Number of batches."""
     proposed: int = 0
     """Those in a batch."""
     consensus: int = 0
@@ -65,7 +62,6 @@ class AnnotationReport:
     accepted: int = 0
     """Not struck. Somebody accepted the proposal and kept it, or the last labels by hand equal it."""
     struck: int = 0
-    """Somebody struck the proposal."""
     overridden: int = 0
     """Not struck, and the last labels by hand differ from the proposal."""
     unreviewed: int = 0
@@ -81,7 +77,6 @@ class AnnotationReport:
     hand_time_s: float = 0.0
     """Time of annotators at labelling by hand, for rows that have a time."""
     cpu_s: float = 0.0
-    """CPU time of all batches."""
     splits: Mapping[str, LabelCounts] = field(default_factory=dict)
     """Counts of final labels by split; "" for utterances without a split."""
     facts: tuple[tuple[str, str], ...] = ()

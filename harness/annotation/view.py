@@ -111,7 +111,6 @@ class LabellingItem:
     inputs: tuple[AnnotationInput, ...] = ()
     """Labels of the annotators, for adjudicators only."""
     words: tuple[str, ...] = ()
-    """The words of the text."""
     slots: Slots = ()
     """Slots marked so far."""
     proposed_slots: tuple[str, ...] = ()

@@ -11,7 +11,6 @@ from typing import Any, TypeGuard, TypeVar, Union, get_args, get_origin, get_typ
 
 T = TypeVar("T")
 Json = dict[str, Any]
-"""An object of a JSON document."""
 
 
 def is_integer(value: object) -> TypeGuard[int]:

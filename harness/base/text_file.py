@@ -366,7 +366,6 @@ _POWERSHELL_TYPE = "#TYPE "
 """Start of a line that PowerShell writes before the header."""
 _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+")
 _MAX_CELL_CHARS = 1 << 27
-"""Largest number of characters in a cell."""
 TABS = ".tsv"
 
 

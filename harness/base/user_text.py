@@ -14,7 +14,6 @@ from harness.model.errors import InputError
 
 MAX_TEXT_CHARS = 10_000
 MAX_NAME_CHARS = 100
-"""Largest number of characters in a name."""
 _NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
 _JOINERS = str.maketrans("", "", "\u200c\u200d")
 

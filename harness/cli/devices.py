@@ -45,7 +45,6 @@ CERTAIN_TEXT_SHARE = 0.98
 """If this share of the bytes is text, no further baud rate is tried."""
 MAX_TEXT_CHARS = 400
 LINE_COLUMNS = 60
-"""Width of the column with the device's line."""
 MAX_BYTES_PER_READ = 16 * 4096
 _KINDS = ("wake", "transcript", "intent", "response", "status", "listening")
 """The reports of a device, in the order of their letters in the table of profiles."""

@@ -87,7 +87,6 @@ def _clock_text(wall_s: float) -> str:
 
 STILL_OPEN = 1  # Exit status.
 WATCH_INTERVAL_S = 3.0
-"""Time between two searches for new effects with --watch."""
 _ANSWERS = click.Tuple([str, click.Choice([word.value for word in EffectOutcome])])
 
 

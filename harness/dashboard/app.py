@@ -37,7 +37,6 @@ Connect = Callable[[Hello, Callable[[Message], None], Callable[[str], None]], En
 
 
 REDRAW_S = 0.2
-"""Interval of redraws."""
 ANSWER_REDRAW_S = 0.05
 """Interval of redraws while the engine's answer to a key is awaited."""
 GONE_EXIT_CODE = 3  # As for any fault.

@@ -143,7 +143,6 @@ class Watch:
         self._messages: queue.SimpleQueue[Message | _Disconnect] = queue.SimpleQueue()
         self._speed = 1.0
         self.last_seq = 0
-        """The last `seq` of the rows received so far."""
         self._pending_commands: dict[str, _PendingCommand] = {}
         self._notice: tuple[Notice, float] | None = None
         """The last notice, and the time since which it is shown."""

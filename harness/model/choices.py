@@ -110,7 +110,6 @@ class TextUnit(StrEnum):
 
 UNIT_NOUNS = {TextUnit.WORD: "word", TextUnit.CHAR: "character", TextUnit.MIXED: "unit"}
 ERROR_RATES = {TextUnit.WORD: "WER", TextUnit.CHAR: "CER", TextUnit.MIXED: "MER"}
-"""The name of the error rate for each unit of text."""
 
 
 class JudgmentFormat(StrEnum):

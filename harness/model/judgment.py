@@ -102,7 +102,6 @@ class Judgment:
     category: Category | None
     """None unless status is SUBMITTED."""
     clip_sha256: str
-    """Hash of the clip that was judged."""
     replaces: str | None = None
     """Id of the row that this one changes or withdraws; None if it is a new judgment."""
     confidence: int | None = None
@@ -111,7 +110,6 @@ class Judgment:
     flags: tuple[str, ...] = ()
     """Values of Flag."""
     plays: int | None = 0
-    """How often the response was played."""
     time_to_answer_s: float | None = None
     """Time from when the response was shown until the rater pressed the key."""
     transcript_shown: bool | None = True

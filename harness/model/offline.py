@@ -164,7 +164,6 @@ class FileOutcome:
     error: str = ""
     """The engine's own message, which becomes an ERROR line; "" for none."""
     cpu_s: float = 0.0
-    """Processor time that the engine used for it."""
     sha256: str = ""
     """Hash of the file's bytes; "" if not computed."""
     labels: tuple[LabelledPhrase, ...] = ()

@@ -69,7 +69,6 @@ class Positioner:
     home: float | None = None
     """The value to which it is set when a trial does not set it, and at the end; None: it stays where it is."""
     settle_s: float = 0.5
-    """Pause after a movement."""
     within_s: float = 60.0
     """Longest time of a movement."""
 
@@ -124,7 +123,6 @@ class PowerSwitch:
     failed: str = ""
     """Regular expressions for the reports that follow, as in `BenchOrder`."""
     off_s: float = 2.0
-    """How long the power stays off."""
     boot_s: float = 60.0
     """Longest time from power on until the device answers."""
     ready_s: float = 0.0

@@ -35,7 +35,6 @@ MIN_TAIL_S = 2.0
 MIN_GAIN = 0.05
 """Where background and phrase would be clipped, a phrase is not made quieter than this."""
 _MAX_CACHED = 256
-"""Number of phrases that are kept in memory."""
 
 
 @frozen

@@ -35,7 +35,6 @@ _MODULE = "harness.offline.worker"
 _MAX_OUTPUT_BYTES = 2000
 """What a worker printed is kept up to this length: enough for its last line."""
 _KILL_WAIT_S = 10.0
-"""Longest wait for the end of a killed process."""
 _PIECE = 1 << 18
 """Most bytes that are read or written at once."""
 

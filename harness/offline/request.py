@@ -344,7 +344,6 @@ class SweepRequest:
     refractory_ms: float | None = None
     """Refractory time; None for that of the run."""
     no_picture: bool = False
-    """Whether to draw no picture."""
 
     def __post_init__(self) -> None:
         targets = (self.target_fa_per_hour, self.target_fr_percent, self.target_cost)

@@ -194,7 +194,6 @@ _FLAGS_WITH_U = re.compile(r"-[anvw]*u[anuvw]*")
 FORMULA = "OOVFA / oov-hours"
 FORMULA_WITH_U = "(OOVFA + INVFA) / (oov-hours + inv/oov-hours)"
 MAX_MISSED_NAMES = 5
-"""Number of missed files whose names are kept."""
 DECIMALS = {"FARATE": 4, "FRRATIO": 4, "FR+SBRATIO": 4, "WER": 3}
 """Number of decimals with which these totals are written."""
 

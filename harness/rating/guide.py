@@ -52,7 +52,6 @@ GUIDE: dict[Category, GuideText] = {
 }
 RULES: tuple[str, ...] = tuple(_FILE["rules"])
 SUB_FLAG_TEXTS: dict[SubFlag, str] = {SubFlag(name): text for name, text in _FILE["sub_flags"].items()}
-"""The text on each sub-flag."""
 FLAG_TEXTS: dict[Flag, str] = {Flag(name): text for name, text in _FILE["flags"].items()}
 """The text on each flag: why a response is put aside."""
 _EFFECTS = {EffectOutcome(name): text for name, text in _FILE["effects"].items()}

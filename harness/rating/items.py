@@ -122,9 +122,7 @@ class Item:
     recognition: Recognition = Recognition.YES
     """Whether the device recognised the query at the attempt that was answered."""
     latency: MeasuredDuration | None = None
-    """Latency of the response."""
     length: MeasuredDuration | None = None
-    """Length of the response."""
     truncated: bool = False
     """Whether the recording was cut while the response continued."""
     transcript: str | None = None

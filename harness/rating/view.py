@@ -40,7 +40,6 @@ class Draft:
     """Whether the response claims that an action was done; None if not given."""
     transcript_shown: bool = False
     plays: int = 0
-    """Number of plays of the response."""
     heard_ms: int = 0
     """Sum over all plays."""
     heard_to_end: bool = False

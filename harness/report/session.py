@@ -41,7 +41,6 @@ class WholeSession:
     """A session, read once."""
 
     wake: WakeFigures
-    """Results of wake trials."""
     progress: Progress
     """Results of all trials."""
     started: SessionStarted

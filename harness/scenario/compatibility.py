@@ -57,7 +57,6 @@ REMEDIES: dict[Need, str] = {
     Need.INTENTS: "Use a device that has a connection and reports intent",
     Need.POSITIONS: "Add a second loudspeaker at another position to the bench",
 }
-"""Remedy for each need that is not met."""
 
 
 def check_compatibility(scenario: Scenario, bench: Bench) -> None:

@@ -72,7 +72,6 @@ class Attempt:
     play_id: str
     timing: StimulusTiming
     begun_s: float
-    """When the attempt began."""
     started: Stamp | None = None
     """When the first sample of the stimulus left the driver."""
     started_audio_s: float | None = None
@@ -104,7 +103,6 @@ class Attempt:
     unread: str = ""
     """Why reports of the device were lost; "" if none were."""
     host: Disturbance = field(default_factory=Disturbance)
-    """How the host disturbed the attempt."""
     effect_answered: bool = False
     """Whether a person has answered about the effect."""
     frozen: Response | None = None

@@ -68,7 +68,6 @@ class ListeningAttempt:
     timing: StimulusTiming
     play_id: str
     begun_s: float
-    """When the attempt began."""
     starts: dict[str, Stamp] = field(default_factory=dict)
     """Player → when its first sample left."""
     ends: dict[str, Stamp] = field(default_factory=dict)
@@ -88,7 +87,6 @@ class ListeningAttempt:
     unread: dict[str, str] = field(default_factory=dict)
     """Connection → why a report of its device was lost."""
     host: Disturbance = field(default_factory=Disturbance)
-    """How the host disturbed the attempt."""
     players: tuple[str, ...] = field(init=False)
     """Everything that plays the stimulus."""
     through_air: tuple[str, ...] = field(init=False)

@@ -57,7 +57,6 @@ class _LifeSigns:
     signed: bool = False
     """Whether it gave a sign in the current take, after its call."""
     signs: int = 0
-    """Number of its signs."""
     restarts: int = 0
     """Number of restarts in a row that followed silent takes, without a reaction in between."""
     beats: bool = False

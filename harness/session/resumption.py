@@ -60,7 +60,6 @@ class Resumption:
     takes: dict[TakeKey, None] = field(default_factory=dict)
     """All known takes, planned and re-run, in the order of playing."""
     begun: set[TakeKey] = field(default_factory=set)
-    """Takes that have begun."""
     finished: dict[TakeKey, TrialFinished] = field(default_factory=dict)
     """Take → its verdict."""
     attempts: dict[TakeKey, dict[int, AttemptFinished]] = field(default_factory=dict)
@@ -84,13 +83,11 @@ class Resumption:
     ended: EndReason | None = None
     """Why the session ended; None if it is open."""
     rows: int = 0
-    """Number of rows."""
     originals: dict[str, dict[str, str]] = field(default_factory=dict)
     """Connection → its settings before the first change, name → value."""
     unpowered: set[str] = field(default_factory=set)
     """Devices whose power was cut and is not known to be back."""
     liveness: Liveness = field(default_factory=Liveness)
-    """Signs of life of the devices."""
 
     @classmethod
     def of(cls, entries: Iterable[Entry], plan: Iterable[Trial] = ()) -> Resumption:

@@ -204,7 +204,6 @@ class Run:
         self.serve = serve
         """Processes the next arrival, or lets time pass. Called while waiting."""
         self.trials = {trial.id: trial for trial in plan}
-        """Trials of the plan, by id."""
         self.resumption = resumption
         """State of the session after the rows of its log."""
         for trial in plan:

@@ -268,7 +268,6 @@ def read_error(error: OSError) -> UnusableSound:
 __all__ = ["OpenSound", "UnusableSound", "open_file", "open_sound"]
 
 RATES_HZ = range(1000, 768_001)
-"""Supported sample rates; others are rejected."""
 _RESAMPLED_BLOCK_SAMPLES = 1 << 18
 _COPY_BYTES = 1 << 20
 _FILE_KINDS = {

@@ -33,7 +33,6 @@ class SystemComparison:
     second: str
     """Titles of the systems."""
     utterances: int
-    """Number of these utterances."""
     first_counts: WordCounts
     second_counts: WordCounts
     first_missing: int

@@ -290,7 +290,6 @@ def _sum_matched(counts: Iterable[Mapping[str, MatchCounts]]) -> dict[str, Match
 
 
 ConceptValue = tuple[str, str | None]
-"""Concept and value of a slot."""
 
 
 class SlotItem(NamedTuple):

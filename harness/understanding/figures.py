@@ -74,9 +74,7 @@ class IntentFigures:
     labels: tuple[tuple[str, MatchCounts, Averages], ...]
     """The labels of the macro averages, declared ones first, each with its counts and averages."""
     declared: bool
-    """Whether labels were declared."""
     never_predicted: tuple[str, ...]
-    """Labels that are never predicted."""
     empty: int
     """Number of utterances without a predicted intent."""
     empty_rightly: int

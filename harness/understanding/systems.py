@@ -164,7 +164,6 @@ class ComparedSystems:
     """The utterances that count."""
     rule: Rule
     normalisation: str
-    """Name of the normalisation of words."""
     ids: tuple[str, ...]
     """Ids of the utterances that count, in the order of gold."""
     unanswered: Mapping[str, tuple[str, ...]]

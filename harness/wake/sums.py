@@ -38,7 +38,6 @@ class PlayTotals:
     probes_heard: int = 0
     """Number of probes that woke the device."""
     commands: Counter[CommandResult] = field(default_factory=Counter)
-    """Number of commands by their result."""
     speakers: SpeakerCounts = field(default_factory=dict)
     """Counts of wake trials by speaker."""
     speakers_by_condition: dict[str, SpeakerCounts] = field(default_factory=dict)
@@ -60,7 +59,6 @@ class PlayTotals:
     pauses: Counter[tuple[str, float, bool]] = field(default_factory=Counter)
     """(Words of the opening, pause after it in s, whether the phrase woke the device) → number of wake trials."""
     requests: Counter[RequestResult] = field(default_factory=Counter)
-    """Number of requests by their result."""
 
     def add(self, play: Play, sign: int) -> None:
         """Adds a play (sign 1) or takes it out again (sign -1)."""

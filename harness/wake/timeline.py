@@ -10,7 +10,6 @@ from harness.wake.wake_plays import CommandResult, Play, PlayState
 from harness.wake.wake_progress import MarkKind, TimelineMark
 
 MAX_MARKS = 200
-"""Number of marks that the timeline shows."""
 
 
 def timeline(subjects: Sequence[Play | int], events: UnmatchedEvents) -> tuple[TimelineMark, ...]:

@@ -68,7 +68,6 @@ class HeardWake(NamedTuple):
     audio_s: float | None
     """Position in injected audio; None if the device hears the room, or does not report it."""
     source: str = ""
-    """Id of its source."""
     reports: tuple[HeardWake, ...] = ()
     """The reports of several sources that were merged into this event; else ()."""
     inferred: str = ""
@@ -168,7 +167,6 @@ class Play:
     found_at: Stamp | None = None
     """Host time at which the microphone found the first sample, for sound through the air only."""
     stalls: list[HostStalled] = field(default_factory=list)
-    """Stalls of the host during the play."""
     state: PlayState = PlayState.RUNNING
     events: list[HeardWake] = field(default_factory=list)
     """Its events, in the order of their places."""

@@ -159,7 +159,6 @@ TEMPLATES = (
     "annotation_instructions.html",
 )
 MAX_FOUND = 50
-"""Most results of a search that are shown."""
 WORDS = SiteWords(
     name="Annotating",
     welcome="Annotating utterances",

@@ -46,7 +46,6 @@ WORDS = SiteWords(
 )
 LIVE = "/live"
 SEARCH_INTERVAL_S = 1.0
-"""Interval of the search for engines."""
 MAX_VALUES_AGE_S = 0.5
 """Age at which the values of a page are computed again."""
 SILENT_FROM_S = 10

@@ -43,7 +43,6 @@ class WebOptions:
     """PEM files of the certificate and its key; both None without TLS."""
     invitations: Path = Path("invitations.json")
     keys: RaterKeys = field(default_factory=RaterKeys)
-    """The keys of the raters' site."""
     insecure: bool = False
     public_url: str = ""
     """The address for visitors if it differs (a name, a proxy); "" if not. With https://, cookies need TLS."""

@@ -15,7 +15,6 @@ from harness.model.stimulus import VoiceSpec
 from harness.session.engine.voice_finding import TIMES, VoiceResult, device_and_phrase, find_voice
 
 VOICE_COLUMNS = 28
-"""Width of the column with the voices."""
 PROBE_EVERY_S = 300
 """Interval of probes in the `probe:` that is suggested."""
 

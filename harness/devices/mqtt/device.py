@@ -69,7 +69,6 @@ class MqttDevice:
         self.retained = 0
         """Number of retained messages, which are not current events."""
         self.duplicates = 0
-        """Number of messages or events that arrived twice."""
         self.too_long = 0
         """Number of messages that were too long to be read."""
         self._options = options

@@ -277,7 +277,6 @@ class SharedFilesResult:
     other_references: int = 0
     """Number of files whose references have different numbers of words."""
     clusters: int = 0
-    """Number of clusters; 0 without."""
 
     @property
     def first_errors(self) -> int:

@@ -231,7 +231,6 @@ FAULT_REASONS = (
 MAX_HASHES_KEPT = 10_000
 """The names of this many files are kept, so that later copies of them can be reported by name."""
 MAX_REJECTS_NAMED = 3
-"""Number of rejected files whose names are kept."""
 
 
 @dataclass(slots=True)
@@ -239,9 +238,7 @@ class OfflineCounts:
     """Sums over the lines of a log and over the sound of its files, so far."""
 
     lines: Counter[LogKey] = field(default_factory=Counter)
-    """Number of lines with each key."""
     rejected: Counter[RejectReason] = field(default_factory=Counter)
-    """Number of rejected files, by reason."""
     rejected_names: list[str] = field(default_factory=list)
     """Names of the first MAX_REJECTS_NAMED rejected files."""
     first_rejected: tuple[str, str] | None = None
@@ -265,7 +262,6 @@ class OfflineCounts:
     words: WordCounts = field(default_factory=WordCounts)
     """Word errors of the STT lines."""
     cpu_s: float = 0.0
-    """Processor time."""
     missed_tails: Counter[int] = field(default_factory=Counter)
     """Number of falsely rejected files without any detection, by the quiet at their end in ms."""
     heard_tails: Counter[int] = field(default_factory=Counter)

@@ -42,7 +42,6 @@ class Figures:
     with_substitutions_wilson: Interval | None = None
     """The same by Wilson's method; None with clusters."""
     word_errors: Interval | None = None
-    """Interval of the word error rate."""
     clustering: Clustering | None = None
     """A test of whether false accepts cluster in files; None without files."""
     by_file: bool = False

@@ -265,7 +265,6 @@ def _read_log(path: Path, called: str, clusters: Clusters | None) -> ComparedEva
 
 
 MAX_DIFFERING_NAMED = 5
-"""Number of differing files that are listed."""
 
 
 def lines(comparison: EvaluationComparison) -> Iterator[str]:

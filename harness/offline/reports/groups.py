@@ -12,7 +12,6 @@ from harness.statistics.comparison import MeasureKind, sentence
 from harness.statistics.text import number_interval, voices_interval
 
 _MAX_GROUPS = 40
-"""Most rows of the table."""
 P_OF_GROUPS = (
     "of the difference from all other groups together, corrected for all groups (Holm); "
     "of the largest gap, for all pairs (Bonferroni)"

@@ -38,7 +38,6 @@ LOG_PRECISION_S = 0.01
 _MAX_PATH_BYTES = 4096
 """PATH_MAX of Linux."""
 _MAX_COMMAND_CHARS = 20_000
-"""Most characters of a command line that is printed."""
 
 
 def file_events(outcome: FileOutcome, verdict: FileVerdict, file: str) -> Iterator[wake_log.WakeLogEvent]:

@@ -41,7 +41,6 @@ class LogSummary:
     rejected: dict[str, int]
     """Number of rejected files by reason."""
     errors: int
-    """Number of errors of the engine."""
     differences: tuple[str, ...]
     """Totals that the log states and that differ from the sum of its lines, in words."""
     stated_rejects: str

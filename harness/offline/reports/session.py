@@ -24,7 +24,6 @@ TRIAL_NOUNS = {
 }
 WOKE_COLUMNS = (Column(""), Column("offline woke"), Column("did not"), Column("live"))
 MAX_DIFFERING = 50
-"""Number of differing trials that are listed."""
 # Of the two sides of a Discordance, live is the first: the live device missed what only the second side woke to.
 DISCORDANCE_FIELDS: tuple[Field[tuple[str, Discordance]], ...] = (
     Field("condition", "condition", lambda row: row[0]),

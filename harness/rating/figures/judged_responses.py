@@ -121,7 +121,6 @@ class QueryOutcome(StrEnum):
     """The outcome of a query. Each query has exactly one. From UNJUDGED on, it has a first response."""
 
     NOT_PLAYED = "not_played"
-    """Not played yet."""
     NOT_TESTED = "not_tested"
     """Skipped, aborted or interrupted."""
     NOT_RECOGNISED = "not_recognised"

@@ -174,7 +174,6 @@ def _object_without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, obj
 
 Value = str | int | float | bool | tuple[str, ...]
 MAX_CELL_CHARS = 100_000
-"""Most characters of a cell."""
 _WHOLE = re.compile(r"[-+]?[0-9]{1,15}(\.0+)?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_EXACT_FLOAT = 1 << 53  # whole numbers below are exact as floats

@@ -16,7 +16,6 @@ from harness.statistics.intervals import MAX_ERROR_S
 
 SOURCE = "host"
 CHECK_INTERVAL_S = 0.02
-"""Interval of the checks."""
 STALL_S = MAX_ERROR_S
 """A check that runs this much too late shows a stall, which spoils the times that it falls into."""
 JOIN_S = 1.0

@@ -48,9 +48,7 @@ class _AttemptReports:
     cut: str = ""
     """Why reports ended early; "" if they did not."""
     answered: bool = False
-    """Whether the attempt was answered."""
     response_ends_s: float | None = None
-    """End of its response."""
     over: bool = False
     """Whether the attempt ended with an earlier run."""
 

@@ -21,7 +21,6 @@ from harness.wake.requests import pause_compared_with, shortest_pause
 from harness.wake.wake_progress import DeviceWake, WakeProgress
 
 NO_TESTS = Stopping()
-"""No sequential tests."""
 DISTURBED = "max_disturbed_share"
 MAX_DISTURBED_SHARE = 0.1
 """The limit on the share of disturbed attempts, if the scenario does not declare one."""

@@ -277,13 +277,10 @@ class Progress:
     engine_failed: bool = False
     """Whether the last engine has failed."""
     pauses: int = 0
-    """Number of pauses."""
     late_sound: LateSound = field(default_factory=LateSound)
     """Late and lost blocks."""
     stalls: int = 0
-    """Number of stalls of the host."""
     longest_stall_s: float = 0.0
-    """Length of the longest stall."""
     unread: int = 0
     """Number of lost lines and messages of devices."""
     boards: tuple[DeviceDescribed, ...] = ()
@@ -291,7 +288,6 @@ class Progress:
     power_cycles: tuple[tuple[str, int, int], ...] = ()
     """(device, number of its power cycles, number of those after a fault)."""
     bench_checks: tuple[CheckCount, ...] = ()
-    """Results of each check of the bench."""
     self_wakes: tuple[AnswersHeard, ...] = ()
     """For each device that reports wake events, those during answers of itself and of other devices."""
     connections: tuple[DeviceConnection, ...] = ()

@@ -72,12 +72,10 @@ class Truth:
     wakes: list[dict[str, Any]] = field(default_factory=list)
     """Wake events of devices: when they really happened, and which time the device states."""
     answers: list[dict[str, Any]] = field(default_factory=list)
-    """Answers of devices."""
     deaf: list[dict[str, Any]] = field(default_factory=list)
     """Times in which a device did not listen, or in which its reports could not reach its driver."""
     deaths: list[dict[str, Any]] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
-    """Number of faults of each kind."""
     commands: dict[str, str] = field(default_factory=dict)
     """Kind of each command that was sent, by its id."""
     acknowledged: list[tuple[int, str]] = field(default_factory=list)

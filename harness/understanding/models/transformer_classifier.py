@@ -38,7 +38,6 @@ OWN_SHARE = Setting(
     low=0, high=0.5,
 )  # fmt: skip
 PREDICT_BATCH = 64
-"""Number of texts that are predicted together."""
 
 
 class TransformerClassifier:
