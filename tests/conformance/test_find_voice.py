@@ -13,6 +13,7 @@ from harness.cli import group
 from harness.model.errors import InputError
 from harness.scenario.scenario import load_scenario
 from tests.conformance.engine_runs import HERE, Runs
+from tests.files import file_with
 
 BENCH = HERE / "wake_bench.yaml"
 
@@ -26,9 +27,7 @@ def deaf(folder: Path, miss_share: float) -> Path:
     """The bench with a device that misses more, and whose false accepts hide none of it."""
     text = BENCH.read_text().replace("profile: device.yaml", f"profile: {HERE / 'device.yaml'}")
     text = text.replace("wake_miss_share: 0.3, false_accepts_per_hour: 60", f"wake_miss_share: {miss_share}")
-    path = folder / "bench.yaml"
-    path.write_text(text)
-    return path
+    return file_with(folder / "bench.yaml", text)
 
 
 def test_the_first_voice_that_wakes_it_every_time_can_be_pasted(runs: Runs, tmp_path: Path) -> None:
@@ -39,9 +38,9 @@ def test_the_first_voice_that_wakes_it_every_time_can_be_pasted(runs: Runs, tmp_
     assert all(voice["heard"] < voice["said"] == 3 for voice in others)
     assert len({(voice["engine"], voice["name"]) for voice in report["voices"]}) == len(report["voices"])
     assert 0 < last["delay_s"] < 1
-    soak = tmp_path / "soak.yaml"
-    soak.write_text(
-        f"scenario: soak\ntrials:\n- kind: ambient\n  hours: 1\n  sources: [{{noise: pink}}]\n  {report['probe']}\n"
+    soak = file_with(
+        tmp_path / "soak.yaml",
+        f"scenario: soak\ntrials:\n- kind: ambient\n  hours: 1\n  sources: [{{noise: pink}}]\n  {report['probe']}\n",
     )
     (template,) = load_scenario(soak).trials
     assert template.ambient is not None

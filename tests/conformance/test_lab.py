@@ -24,6 +24,7 @@ from harness.sound.playback import Playback
 from harness.sound.stimuli.renderer import Renderer
 from tests.conformance.engine_runs import wait_for
 from tests.conformance.lab_runs import lab_of_its_own
+from tests.files import file_with
 
 pytestmark = [pytest.mark.sound, pytest.mark.speech, pytest.mark.usefixtures("host_keeps_time")]
 
@@ -100,8 +101,7 @@ class Talk:
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    settings = tmp_path_factory.mktemp("lab") / "settings.yaml"
-    settings.write_text(SETTINGS, encoding="utf-8")
+    settings = file_with(tmp_path_factory.mktemp("lab") / "settings.yaml", SETTINGS)
     with lab_of_its_own(settings) as own_lab:
         yield own_lab
 
@@ -164,8 +164,7 @@ def test_a_timer_rings_by_itself_until_stop(talk: Talk) -> None:
 
 
 def test_changed_settings_are_refused_while_the_lab_is_up(talk: Talk, tmp_path: Path) -> None:
-    other = tmp_path / "other.yaml"
-    other.write_text("assistant: lively\n", encoding="utf-8")
+    other = file_with(tmp_path / "other.yaml", "assistant: lively\n")
     with pytest.raises(InputError, match="harness admin lab down"):
         Lab().up(other)
     with pytest.raises(InputError, match="living_room"):

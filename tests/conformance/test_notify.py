@@ -18,6 +18,7 @@ from harness.session.engine.launch import start_engine
 from harness.session.engine.notify import deliver
 from tests.conformance.engine_runs import HERE, Runs, Watcher, records
 from tests.conformance.mqtt_bench import Broker
+from tests.files import file_with
 from tests.ports import free_port
 from tests.seen import until
 from tests.unit.session.engine.test_notify import Hook, hook
@@ -27,9 +28,7 @@ __all__ = ["hook"]
 
 def bench(folder: Path, notify: str) -> Path:
     text = (HERE / "bench.yaml").read_text(encoding="utf-8").replace("device.yaml", str(HERE / "device.yaml"))
-    path = folder / "bench.yaml"
-    path.write_text(f"{text}notify:\n  - {notify}\n", encoding="utf-8")
-    return path
+    return file_with(folder / "bench.yaml", f"{text}notify:\n  - {notify}\n")
 
 
 def test_end_of_run_message_includes_its_counts(runs: Runs, hook: Hook, tmp_path: Path) -> None:

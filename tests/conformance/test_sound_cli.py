@@ -15,6 +15,7 @@ from harness.lab.sound_server import LabSoundServer
 from harness.model.errors import SoundError
 from harness.sound.calibration import read_calibration
 from harness.sound.equaliser import CENTRES_HZ, parse
+from tests.files import file_with
 
 pytestmark = [pytest.mark.sound, pytest.mark.usefixtures("host_keeps_time")]
 IN_LAB = ("--sound-server", "virtual_lab")
@@ -65,8 +66,7 @@ devices: {unit: {profile: reference_assistant_black_box}}
 
 
 def test_the_microphone_is_calibrated_by_a_loudspeaker_and_a_meter(lab_sound: LabSoundServer, tmp_path: Path) -> None:
-    bench = tmp_path / "bench.yaml"
-    bench.write_text(BENCH)
+    bench = file_with(tmp_path / "bench.yaml", BENCH)
     result = CliRunner().invoke(calibrate, [str(bench), "microphone", "--meter-reading", "68"], catch_exceptions=False)
     assert "below microphone: `calibration: microphone.calibration.yaml`" in result.output
     calibration = read_calibration(tmp_path / "microphone.calibration.yaml")
@@ -81,8 +81,7 @@ def test_the_response_of_a_loudspeaker_is_measured_and_levelled(
     lab_sound: LabSoundServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harness.cli.calibrate.EQUALISE_S", 8.0)
-    bench = tmp_path / "bench.yaml"
-    bench.write_text(BENCH)
+    bench = file_with(tmp_path / "bench.yaml", BENCH)
     flat = CliRunner().invoke(calibrate, [str(bench), "near", "--equalise"], catch_exceptions=False)
     assert max(abs(level) for level in responses(flat.output)) < 0.5  # the path of the lab changes nothing
     assert 'below near: equaliser: "125:' in flat.output

@@ -23,6 +23,7 @@ from tests.conformance.engine_runs import Runs, kill, play_out, rows
 from tests.conformance.wake_boards import RADIO, WIRED, TwoBoards, two_posix_boards, two_qemu_boards
 from tests.conformance.wake_counts import figures_agree, json_agrees, log_agrees
 from tests.conformance.wake_truth import Truth, given, plan_of, spotted, truth
+from tests.files import file_with
 from tests.known import known
 from tests.written_sessions import records
 
@@ -118,9 +119,7 @@ def test_counts_of_200_phrases_and_half_an_hour_match_two_boards(
 
 def small(folder: Path, **changes: object) -> Path:
     settings = {"seed": 7, "refractory_s": 5, "in_vocabulary": "false", "calls": 1, "hours": 0.03, "segment_s": 18}
-    path = folder / "small.yaml"
-    path.write_text(SMALL.format(**settings | changes), encoding="utf-8")
-    return path
+    return file_with(folder / "small.yaml", SMALL.format(**settings | changes))
 
 
 @pytest.mark.parametrize(

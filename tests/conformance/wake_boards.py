@@ -19,6 +19,7 @@ from harness.devices.wire.frames import Decoder, WireFrame
 from harness.devices.wire.messages import Audio, AudioAck, decode, encode, to_frame
 from tests.conformance.boards import PosixBoard, QemuBoard, posix_board, qemu_board
 from tests.conformance.mqtt_bench import Broker
+from tests.files import file_with
 
 WIRED, RADIO = "wired", "radio"
 BENCH = """\
@@ -50,9 +51,9 @@ class TwoBoards:
     broker: int
 
     def bench(self, folder: Path, encoding: str = "pcm16") -> Path:
-        path = folder / "bench.yaml"
-        path.write_text(BENCH.format(port=self.wired.port, broker=self.broker, encoding=encoding), encoding="utf-8")
-        return path
+        return file_with(
+            folder / "bench.yaml", BENCH.format(port=self.wired.port, broker=self.broker, encoding=encoding)
+        )
 
     def heard(self) -> dict[str, int]:
         """By device, the samples since its boot, as it says itself. Nobody else may have its port open."""

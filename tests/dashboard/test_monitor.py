@@ -13,6 +13,7 @@ from harness.dashboard.screens.monitor import MAX_ROWS, MonitorApp
 from harness.devices.device_monitor import DeviceMonitor
 from harness.devices.device_sources import DeviceOutputQueue, output_now
 from tests.dashboard.bench import LARGE, SMALL, screen_text, segments, shows, until
+from tests.files import file_with
 
 LAMP = """\
 device: lamp
@@ -44,8 +45,7 @@ class Bench:
 
 
 def app(folder: Path, source: Bench, profile: str = LAMP) -> MonitorApp:
-    path = folder / "lamp.yaml"
-    path.write_text(profile, encoding="utf-8")
+    path = file_with(folder / "lamp.yaml", profile)
     return MonitorApp(DeviceMonitor(str(path), Path()), source, folder / "samples.yaml", unmapped=False)
 
 
@@ -109,8 +109,7 @@ async def test_a_saved_profile_maps_the_lines_anew_and_its_errors_have_a_place(t
     async with app(tmp_path, source).run_test(size=LARGE) as pilot:
         source.say(b"GO hey lamp\n")
         await until(pilot, shows(pilot, "lines 1, not mapped 1"))  # type: ignore[arg-type]
-        path = tmp_path / "lamp.yaml"
-        path.write_text(LAMP.replace("kind: wake}", "kind: wak}"), encoding="utf-8")
+        path = file_with(tmp_path / "lamp.yaml", LAMP.replace("kind: wake}", "kind: wak}"))
         await until(pilot, shows(pilot, "lamp.yaml:5:"))  # type: ignore[arg-type]
         path.write_text(LAMP.replace("WAKE", "GO"), encoding="utf-8")
         await until(pilot, shows(pilot, "kind: wake, phrase: 'hey lamp'"))  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from harness.session.plan import plan
 from harness.session.simulated.facts import DeviceTraits
 from harness.session.simulated.night import Lengths, PlayedNight, SimulatedNight, simulate_bench
 from harness.sound.stimuli.renderer import renderer
+from tests.files import file_with
 
 NIGHTS = int(os.environ.get("HARNESS_INTERVAL_NIGHTS", "1000"))
 BENCH = simulate_bench(load_bench(Path(__file__).parents[2] / "scenarios" / "benches" / "virtual_lab.yaml"))
@@ -34,8 +35,7 @@ pytestmark = pytest.mark.soak
 
 
 def played(folder: Path, scenario: str, like: DeviceTraits, seed: int) -> PlayedNight:
-    path = folder / "night.yaml"
-    path.write_text(scenario)
+    path = file_with(folder / "night.yaml", scenario)
     night = SimulatedNight(load_scenario(path), BENCH, like, LENGTHS, seed).play()
     assert night.finished is EndReason.COMPLETED
     return night
@@ -61,8 +61,7 @@ defaults: {{voice: v0, between_trials_s: 0.5}}
 trials: [{{id: call, kind: wake, repeat: 8, devices: [assistant]}}]
 matrix: {{axes: {{voice: [{", ".join(VOICES)}]}}}}
 """
-    path = tmp_path / "plan.yaml"
-    path.write_text(scenario)
+    path = file_with(tmp_path / "plan.yaml", scenario)
     speakers = sorted({trial.speaker for trial in plan(load_scenario(path), BENCH)})
     assert len(speakers) == len(VOICES)
     covered = 0

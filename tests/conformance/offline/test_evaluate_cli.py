@@ -22,6 +22,7 @@ from tests.conformance.offline.engine_rows import GRAMMAR
 from tests.conformance.offline.loudness import Wrong
 from tests.conformance.offline.offline_runs import COMMAND, harness, list_of, refused
 from tests.conformance.offline.said import say
+from tests.files import file_with
 
 ALEXA, OTHER = "alexa", "the weather is fine today, and we walk to the lake"
 
@@ -127,8 +128,9 @@ def test_two_folders_are_evaluated_and_broken_down(here: Path) -> None:
 
 
 def test_grammar_commands_are_scored_by_their_words(here: Path) -> None:
-    grammar = here / "light.gram"
-    grammar.write_text("#JSGF V1.0;\ngrammar light;\npublic <c> = turn the light (on | off) | stop the music;\n")
+    grammar = file_with(
+        here / "light.gram", "#JSGF V1.0;\ngrammar light;\npublic <c> = turn the light (on | off) | stop the music;\n"
+    )
     task = f"process:{GRAMMAR} {grammar}"
     rows = []
     for number, (text, reference) in enumerate(
@@ -189,8 +191,7 @@ def test_unusable_files_are_reported_and_left_out_of_all_figures(loud: Sounds, h
         loud("abort.wav", 3, wrong=Wrong.ABORT),
         loud("refuse.wav", 3, wrong=Wrong.REFUSE),
     ]
-    noise = here / "noise.wav"
-    noise.write_bytes(b"RIFF" + bytes(range(200)))
+    noise = file_with(here / "noise.wav", b"RIFF" + bytes(range(200)))
     with (here / "i.txt").open("a") as inv_list:
         inv_list.writelines(f"{file}\n" for file in [*bad, noise, here / "gone.wav", bad[0], here / "sounds/out.wav"])
     result = evaluate(*BOOM, "-l", "bad.log", "-j", 2)

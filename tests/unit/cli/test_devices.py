@@ -29,6 +29,7 @@ from harness.devices.wire import messages
 from harness.devices.wire.frames import FrameKind, encode
 from harness.model.errors import DeviceError, InputError
 from harness.model.time import Stamp
+from tests.files import file_with
 from tests.known import known
 from tests.seen import until
 
@@ -59,9 +60,7 @@ def pty() -> Iterator[tuple[int, str]]:
 
 
 def lamp(folder: Path, phrase: str = "hey lamp") -> Path:
-    path = folder / "lamp.yaml"
-    path.write_text(LAMP.replace("PHRASE", phrase), encoding="utf-8")
-    return path
+    return file_with(folder / "lamp.yaml", LAMP.replace("PHRASE", phrase))
 
 
 def test_the_list_has_every_profile() -> None:
@@ -172,8 +171,7 @@ def test_a_silent_port_fails_and_a_missing_one_has_a_remedy(tmp_path: Path) -> N
 
 
 def test_the_monitor_prints_observations_into_a_pipe(tmp_path: Path) -> None:
-    lines = tmp_path / "log.txt"
-    lines.write_bytes(b"WAKE hey lamp\n\x1b]0;owned\x07[/red]\nhalf a line")
+    lines = file_with(tmp_path / "log.txt", b"WAKE hey lamp\n\x1b]0;owned\x07[/red]\nhalf a line")
     shown = harness("devices", "monitor", lamp(tmp_path), "--from", lines)
     assert shown.exit_code == 0, shown.output
     assert "=> kind: wake, phrase: 'hey lamp'" in shown.stdout
@@ -214,8 +212,7 @@ def test_a_saved_profile_is_read_again_and_a_wrong_one_leaves_the_last_in_use(tm
 
 def test_saving_a_profile_rereads_those_that_share_its_lines(tmp_path: Path) -> None:
     profile = lamp(tmp_path)
-    path = tmp_path / "desk.yaml"
-    path.write_text("device: desk\nwake_phrases: [hey lamp]\nlines_of: [lamp]\n", encoding="utf-8")
+    path = file_with(tmp_path / "desk.yaml", "device: desk\nwake_phrases: [hey lamp]\nlines_of: [lamp]\n")
     monitor = DeviceMonitor(str(path), tmp_path)
     for now_s, before, after in ((1.0, "^WAKE", "^(?:GO|WAKE"), (2.0, "(?:GO|WAKE", "(?:GO|WAKE)")):
         profile.write_text(profile.read_text(encoding="utf-8").replace(before, after), encoding="utf-8")
@@ -311,8 +308,7 @@ def test_frames_that_the_profile_does_not_expect_are_named_instead_of_the_rate(t
 
 def test_a_rule_whose_events_also_come_in_frames_is_refused_with_its_place(tmp_path: Path) -> None:
     text = lamp(tmp_path).read_text(encoding="utf-8")
-    path = tmp_path / "framed.yaml"
-    path.write_text(text.replace("lines:", "console: {framing: vh}\nlines:", 1), encoding="utf-8")
+    path = file_with(tmp_path / "framed.yaml", text.replace("lines:", "console: {framing: vh}\nlines:", 1))
     assert path.read_text(encoding="utf-8") != text
     refused = harness("check", "validate", path)
     assert refused.exit_code == 2

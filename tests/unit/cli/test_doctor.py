@@ -18,6 +18,7 @@ from harness.base.host_check import Level
 from harness.cli import group
 from harness.cli.doctor import checks
 from harness.devices.serial import port as host_checks
+from tests.files import file_with
 from tests.known import known
 from tests.ports import free_port
 
@@ -28,9 +29,7 @@ def doctor(*arguments: str | Path) -> tuple[int, list[dict[str, Any]]]:
 
 
 def bench(folder: Path, devices: str) -> Path:
-    path = folder / "bench.yaml"
-    path.write_text(f"bench: b\ndevices:\n{devices}", encoding="utf-8")
-    return path
+    return file_with(folder / "bench.yaml", f"bench: b\ndevices:\n{devices}")
 
 
 def named(checks: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
@@ -93,8 +92,7 @@ def test_a_missing_loudspeaker_may_be_removed_if_the_board_accepts_sound(
 def test_notification_targets_are_checked_and_tried_on_request(tmp_path: Path) -> None:
     file = bench(tmp_path, "  one: {profile: vh_board}\nnotify:\n  - command: [no-such-program]\n")
     assert [check["level"] for check in named(doctor("--bench", file)[1], "notify")] == ["fail"]
-    tell = tmp_path / "tell.sh"
-    tell.write_text(f"#!/bin/sh\ncat > {tmp_path}/said\n", encoding="utf-8")
+    tell = file_with(tmp_path / "tell.sh", f"#!/bin/sh\ncat > {tmp_path}/said\n")
     tell.chmod(0o755)
     file = bench(tmp_path, "  one: {profile: vh_board}\nnotify:\n  - command: [./tell.sh]\n")
     assert [check["level"] for check in named(doctor("--bench", file)[1], "notify")] == ["ok"]

@@ -13,6 +13,7 @@ import pytest
 
 from harness.model.errors import HarnessError
 from harness.session.engine.prepare import prepare
+from tests.files import file_with
 from tests.known import known
 
 HARNESS = [sys.executable, "-c", "from harness.cli import main; main()"]
@@ -115,8 +116,7 @@ def run(*arguments: str, shell: str = '"$@"', **environment: str) -> subprocess.
 
 @pytest.fixture
 def scored(tmp_path: Path) -> list[str]:
-    path = tmp_path / "a.trn"
-    path.write_text(TRN, encoding="utf-8")
+    path = file_with(tmp_path / "a.trn", TRN)
     return ["score", "-r", str(path), "-H", str(path), "--alignments", "all"]
 
 
@@ -139,8 +139,7 @@ def test_symbols_degrade_to_ascii_and_other_characters_are_escaped(scored: list[
 
 @pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="no limit of file sizes here")
 def test_write_error_without_buffer_is_not_silent(tmp_path: Path) -> None:
-    big = tmp_path / "big.sro"
-    big.write_text("".join(f"word word (a{number})\n" for number in range(10_000)), encoding="utf-8")
+    big = file_with(tmp_path / "big.sro", "".join(f"word word (a{number})\n" for number in range(10_000)))
     limited = f'sh -c \'trap "" XFSZ; ulimit -f 64; exec "$@" > {tmp_path}/out\' sh "$@"'
     for verb in (
         ["snor", "--output-format", "lsn", str(big)],

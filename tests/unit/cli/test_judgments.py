@@ -38,6 +38,7 @@ from harness.rating.figures.agreement import agreement_figures
 from harness.rating.figures.judged_responses import read_sessions
 from harness.rating.rating_room import RatingRoom
 from harness.session.log.reader import rating_rows
+from tests.files import file_with
 from tests.judged_sessions import answers, clips_of, give, judged, judged_responses, store_session
 
 FORMATS = ("csv", "jsonl", "parquet")
@@ -220,8 +221,7 @@ def test_exported_cells_are_not_spreadsheet_formulas(folder: Path) -> None:
 
 
 def wanted(folder: Path, tmp_path: Path, *rows: str, head: str = "trial,rater,category") -> Result:
-    file = tmp_path / "in.csv"
-    file.write_text("\n".join([head, *rows]) + "\n")
+    file = file_with(tmp_path / "in.csv", "\n".join([head, *rows]) + "\n")
     return harness("import", folder, file)
 
 
@@ -342,8 +342,7 @@ def test_a_control_character_rejects_only_its_row(folder: Path, tmp_path: Path) 
     ]
     lines = [json.dumps(row).encode().replace(b"q1-denX", b"q1-den\x07") for row in of_json]
     for name, content, bad in (("in.csv", csv_rows, [":3:23", ":5:6", ":6:28"]), ("in.jsonl", lines, [":2:"])):
-        file = tmp_path / name
-        file.write_bytes(b"\n".join(content) + b"\n")
+        file = file_with(tmp_path / name, b"\n".join(content) + b"\n")
         assert isinstance(harness("import", copy, file).exception, InputProblems)
         assert rows_in(copy) == []
         result = harness("import", copy, file, "--skip-bad")
@@ -407,8 +406,9 @@ def test_a_comment_that_is_too_long_is_refused_with_the_limit(folder: Path, tmp_
 def test_judgments_are_imported_into_several_sessions(tmp_path: Path) -> None:
     first = store_session(tmp_path / "s1", answers(2), "s1")
     two = store_session(tmp_path / "s2", [*answers(1), *answers(1, ("den",), "x")], "s2")
-    file = tmp_path / "in.csv"
-    file.write_text("trial,rater,category\nq1-kitchen,eve,wrong\nx1-den,eve,wrong\nq2-kitchen,eve,wrong\n")
+    file = file_with(
+        tmp_path / "in.csv", "trial,rater,category\nq1-kitchen,eve,wrong\nx1-den,eve,wrong\nq2-kitchen,eve,wrong\n"
+    )
     refusal = refused(harness("import", first, two, file))
     assert "in.csv:2: the response occurs in several sessions" in refusal
     assert refusal.count("in.csv:") == 1
@@ -420,8 +420,7 @@ def test_judgments_are_imported_into_several_sessions(tmp_path: Path) -> None:
 
 
 def test_columns_can_be_mapped_and_unknown_columns_are_reported(folder: Path, tmp_path: Path) -> None:
-    file = tmp_path / "in.txt"
-    file.write_text("what,who,verdict,mood\nq1-kitchen,eve,wrong,\x41\n")
+    file = file_with(tmp_path / "in.txt", "what,who,verdict,mood\nq1-kitchen,eve,wrong,\x41\n")
     mapped = [*("--map", "what=trial"), *("--map", "who=rater"), *("--map", "verdict=category")]
     result = harness("import", folder, file, "--csv", *mapped)
     assert "unknown columns, ignored: mood" in result.stderr

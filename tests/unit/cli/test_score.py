@@ -20,6 +20,7 @@ from harness.cli import group, streams
 from harness.model.choices import AlignmentSelection
 from harness.model.errors import HarnessError, InputError
 from harness.transcripts.reports.text import report
+from tests.files import file_with
 from tests.unit.transcripts.reports.scorings import HOSTILE, every_sort, reported
 
 REFERENCE = "show me the flights (amy_1)\nto Boston (amy_2)\n(bob_1)\nnever heard (bob_2)\n"
@@ -47,8 +48,7 @@ def refused(result: Result) -> InputError:
 
 
 def test_files_with_different_utterances_are_refused(files: tuple[Path, Path], tmp_path: Path) -> None:
-    other = tmp_path / "other.trn"
-    other.write_text("show me the flights (amy-1\u202e)\n", encoding="utf-8")
+    other = file_with(tmp_path / "other.trn", "show me the flights (amy-1\u202e)\n")
     error = refused(harness("-r", files[0], "-H", other))
     assert error.what == f"no hypothesis matches a reference: {other} has amy-1\\u202e, {files[0]} has amy_1"
     assert "spell their ids the same way" in error.remedy
@@ -74,8 +74,7 @@ def test_alignments_and_confusions_come_before_the_summary(files: tuple[Path, Pa
 
 
 def test_json_names_the_files_read(files: tuple[Path, Path], tmp_path: Path) -> None:
-    target = tmp_path / "out.json"
-    target.write_text("old", encoding="utf-8")
+    target = file_with(tmp_path / "out.json", "old")
     result = harness("-r", files[0], "-H", files[1], "--json", target)
     report = json.loads(target.read_text(encoding="ascii"))
     assert "Sum / avg" in result.stdout
@@ -117,8 +116,7 @@ def test_a_percentage_limit_equals_its_decimal(tmp_path: Path) -> None:
 
 
 def test_no_limit_allows_a_rate_over_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "empty.trn"
-    path.write_text("(a_1)\n", encoding="utf-8")
+    path = file_with(tmp_path / "empty.trn", "(a_1)\n")
     assert harness("-r", path, "-H", path).exit_code == 0
     result = harness("-r", path, "-H", path, "--max-wer", "1")
     assert result.exit_code == 1
@@ -174,8 +172,7 @@ def test_mistakes_on_standard_input_name_their_line() -> None:
     "content", [b"\xff\xfe\x00", b"caf\xe9 (a_1)\n", b"nul \x00 (a_1)\n", b"x (a_1)\ny (A_1)\n", b"x (a_1\n", b"x\n"]
 )
 def test_broken_files_are_refused_with_their_name(files: tuple[Path, Path], tmp_path: Path, content: bytes) -> None:
-    bad = tmp_path / "bad.trn"
-    bad.write_bytes(content)
+    bad = file_with(tmp_path / "bad.trn", content)
     for arguments in (("-r", bad, "-H", files[1]), ("-r", files[0], "-H", bad)):
         assert str(bad) in str(refused(harness(*arguments)))
 
@@ -248,8 +245,7 @@ def test_applied_normalisations_are_named_beside_the_figures(
 
 
 def test_hostile_text_reaches_no_terminal(tmp_path: Path) -> None:
-    path = tmp_path / "a.trn"
-    path.write_text("show \u202eme\u200b (\u202eamy\u200b_1)\n", encoding="utf-8")
+    path = file_with(tmp_path / "a.trn", "show \u202eme\u200b (\u202eamy\u200b_1)\n")
     result = harness("-r", path, "-H", path, "--alignments", "all", "--confusions")
     assert result.exit_code == 0
     assert all(line.isprintable() for line in result.stdout.splitlines())
@@ -258,8 +254,7 @@ def test_hostile_text_reaches_no_terminal(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_stops_early_is_not_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "many.trn"
-    path.write_text("".join(f"one two ({'x' * 40}{n}_1)\n" for n in range(1500)), encoding="utf-8")
+    path = file_with(tmp_path / "many.trn", "".join(f"one two ({'x' * 40}{n}_1)\n" for n in range(1500)))
     command = [sys.executable, "-c", "from harness.cli import main; main()", "score", "-r", path, "-H", path]
     for more in (["--alignments", "all"], ["--json", "-"]):
         with subprocess.Popen([*map(str, command), *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
@@ -448,8 +443,10 @@ def folder(tmp_path: Path) -> Path:
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "bin").mkdir()
-    program = tmp_path / "bin" / "harness"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from harness.cli import main; main()" "$@"\n')
+    program = file_with(
+        tmp_path / "bin" / "harness",
+        f'#!/bin/sh\nexec {sys.executable} -c "from harness.cli import main; main()" "$@"\n',
+    )
     program.chmod(0o755)
     return tmp_path
 

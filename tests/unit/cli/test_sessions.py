@@ -30,6 +30,7 @@ from harness.session.figures.trials import AttemptTranscript, TranscribedTrial, 
 from harness.session.log.reader import LogReader
 from harness.transcripts.recognition import GroupTranscripts
 from tests.command import harness
+from tests.files import file_with
 from tests.judged_sessions import answers, clips_of, give, judged, store_session
 from tests.unit.session.figures.rows import Rows, planned
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
@@ -64,9 +65,7 @@ def round_file(folder: Path) -> Path:
     (folder.parent / "known.yaml").write_text(
         "gold: known\nresponses:\n  - {session: s1, trial: q2-kitchen, category: correct}\n"
     )
-    path = folder.parent / "spring.yaml"
-    path.write_text("round: spring\nsessions: [s1]\ntraining: none\ngold: known.yaml\n")
-    return path
+    return file_with(folder.parent / "spring.yaml", "round: spring\nsessions: [s1]\ntraining: none\ngold: known.yaml\n")
 
 
 def test_round_file_selects_sessions_gold_answers_and_exercises(folder: Path, round_file: Path) -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from harness.cli import group
 from harness.model.errors import HarnessError, InputError
 from harness.transcripts.snor import SnorForm
+from tests.files import file_with
 
 COMMAND = [sys.executable, "-c", "from harness.cli import main; main()", "snor"]
 GOOD = "<what> . is [uh] *this*, tr- (ab1)\n\nok (1) fine (1 now) (ab2)\n"
@@ -29,16 +30,12 @@ def snor(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
 
 @pytest.fixture
 def valid_file(tmp_path: Path) -> Path:
-    path = tmp_path / "good.sro"
-    path.write_text(GOOD, encoding="utf-8")
-    return path
+    return file_with(tmp_path / "good.sro", GOOD)
 
 
 @pytest.fixture
 def faulty(tmp_path: Path) -> Path:
-    path = tmp_path / "faulty.sro"
-    path.write_bytes(FAULTY)
-    return path
+    return file_with(tmp_path / "faulty.sro", FAULTY)
 
 
 @pytest.mark.parametrize(
@@ -141,8 +138,7 @@ def test_homophone_pairs_are_listed_once_and_sorted(tmp_path: Path, faulty: Path
 
 
 def test_repeated_ids_are_refused_unless_allowed(valid_file: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other.sro"
-    other.write_text("hi (AB2)\n", encoding="utf-8")
+    other = file_with(tmp_path / "other.sro", "hi (AB2)\n")
     result = snor("--output-format", "lsn", valid_file, other)
     assert result.exit_code == 2
     assert f"{other}:1:4: the id AB2 already occurs at {valid_file}:3" in result.stderr
@@ -173,8 +169,7 @@ def test_unreadable_files_are_reported_and_the_others_converted(valid_file: Path
 
 
 def test_problem_messages_cannot_control_the_terminal(tmp_path: Path) -> None:
-    path = tmp_path / "a\x1b]0;b\x07.sro"
-    path.write_bytes(b"\x1b[31m\n")
+    path = file_with(tmp_path / "a\x1b]0;b\x07.sro", b"\x1b[31m\n")
     result = snor("--output-format", "lsn", path)
     assert result.exit_code == 2
     assert "\x1b" not in result.stderr
@@ -186,8 +181,7 @@ def test_problem_messages_cannot_control_the_terminal(tmp_path: Path) -> None:
 def test_any_bytes_give_text_or_reported_problems(
     tmp_path: Path, content: bytes, form: SnorForm, encoding: str
 ) -> None:
-    path = tmp_path / "any.sro"
-    path.write_bytes(content)
+    path = file_with(tmp_path / "any.sro", content)
     result = snor("--output-format", form.value, "--encoding", encoding, path)
     assert result.exit_code in (0, 2)
     assert (result.exit_code == 2) == bool(result.stderr)
@@ -212,8 +206,7 @@ def test_output_lines_appear_before_input_ends() -> None:
 
 @pytest.mark.parametrize(("signum", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
 def test_termination_leaves_no_temporary_file(tmp_path: Path, signum: signal.Signals, status: int) -> None:
-    out = tmp_path / "out.lsn"
-    out.write_text("before\n", encoding="utf-8")
+    out = file_with(tmp_path / "out.lsn", "before\n")
     command = [*COMMAND, "--output-format", "lsn", "--output", str(out)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdin is not None
@@ -231,8 +224,7 @@ def test_termination_leaves_no_temporary_file(tmp_path: Path, signum: signal.Sig
 
 
 def test_a_closed_reader_ends_conversion_of_standard_input(tmp_path: Path) -> None:
-    lines = tmp_path / "many.sro"
-    lines.write_text("a b c\n" * 200_000, encoding="utf-8")
+    lines = file_with(tmp_path / "many.sro", "a b c\n" * 200_000)
     with (
         lines.open("rb") as endless,
         subprocess.Popen([*COMMAND, "--output-format", "lsn"], stdin=endless, stdout=subprocess.PIPE) as process,
@@ -245,8 +237,7 @@ def test_a_closed_reader_ends_conversion_of_standard_input(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("last", "status"), [("a b c\n", 0), ("a <b c\n", 2)])
 def test_the_status_of_a_file_survives_a_reader_that_leaves(last: str, status: int, tmp_path: Path) -> None:
-    endless = tmp_path / "many.sro"
-    endless.write_text("a b c\n" * 100_000 + last, encoding="utf-8")
+    endless = file_with(tmp_path / "many.sro", "a b c\n" * 100_000 + last)
     with subprocess.Popen(
         [*COMMAND, "--output-format", "lsn", endless], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

@@ -22,6 +22,7 @@ from harness.engines.tflite_file import InvalidModelFile, Op, read_model, with_o
 from harness.model.errors import InputError, PluginError
 from harness.model.offline import ScoreTrack
 from harness.offline.one_file import spots_of_track
+from tests.files import file_with
 from tests.known import known
 from tests.unit.engines.wake_sound import spoken, varied
 
@@ -166,8 +167,7 @@ def test_a_model_file_with_and_without_its_manifest(tmp_path: Path, sound: np.nd
 def test_a_file_that_is_not_a_model_is_refused(tmp_path: Path, spoilt: str) -> None:
     content = find_packaged()["alexa"].path.read_bytes()
     contents = {"empty": b"", "text": b"hello, this is no model", "cut": content[:300], "other": b"\0" * 4 + b"TFL3"}
-    path = tmp_path / "spoilt.tflite"
-    path.write_bytes(contents[spoilt])
+    path = file_with(tmp_path / "spoilt.tflite", contents[spoilt])
     with pytest.raises(InputError, match=r"spoilt\.tflite is not"):
         MicroWakeWordOffline(str(path), {})
     with pytest.raises(InputError, match="does not exist"):
@@ -185,8 +185,7 @@ def test_a_model_that_the_kernel_does_not_know_goes_through_the_package(tmp_path
     content = bytearray(find_packaged()["alexa"].path.read_bytes())
     first = next(op for op in read_model(bytes(content))[0].operators if op.code == Op.CONV_2D)
     content[known(first.options)._field(3)] = 3
-    path = tmp_path / "other.tflite"
-    path.write_bytes(content)
+    path = file_with(tmp_path / "other.tflite", content)
     engine = MicroWakeWordOffline(str(path), {})
     settings = dict(engine.facts.settings)
     assert settings["path"] == "streaming"
@@ -273,8 +272,7 @@ def test_logits_match_the_library(model: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     steps = np.clip(rng.normal(-50, 70, (4000, 3, 40)), -128, 127).astype(np.int8)
     steps[::7] = -128
-    changed = tmp_path / "sums.tflite"
-    changed.write_bytes(with_output(content, sums))
+    changed = file_with(tmp_path / "sums.tflite", with_output(content, sums))
     theirs = package_answers(changed, steps).view(np.int8).astype(int) + 128
     ours = Listener(replace(network, answer=np.arange(256, dtype=np.uint8))).answer(steps)
     assert len(np.unique(theirs)) > 25

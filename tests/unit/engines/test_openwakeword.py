@@ -29,6 +29,7 @@ from harness.engines.settings import operating_points
 from harness.model.errors import InputError, PluginError
 from harness.model.offline import EngineKind, ScoreTrack, SpotRule
 from harness.offline.one_file import spots_of_track
+from tests.files import file_with
 from tests.known import known
 from tests.unit.engines.openwakeword_sounds import (
     RATE_HZ,
@@ -127,8 +128,7 @@ def test_unsupported_model_is_refused(model_name: str, error: type[Exception], w
 def test_a_model_that_is_not_a_classifier_is_refused(
     path: str, name: str, content: bytes, why: str, tmp_path: Path
 ) -> None:
-    file = tmp_path / name
-    file.write_bytes(content)
+    file = file_with(tmp_path / name, content)
     with pytest.raises(InputError, match=why) as refused:
         OpenWakeWordOffline(str(file), {"path": path})
     assert str(file) in str(refused.value)
@@ -145,15 +145,13 @@ def alexa_ending_in(operator: int) -> bytes:
 @pytest.mark.parametrize("path", ["fast", "streaming"])
 def test_a_file_that_the_interpreter_cannot_run_is_refused(path: str, tmp_path: Path) -> None:
     """The package itself crashes on a custom operator (32)."""
-    file = tmp_path / "custom.tflite"
-    file.write_bytes(alexa_ending_in(32))
+    file = file_with(tmp_path / "custom.tflite", alexa_ending_in(32))
     with pytest.raises(InputError, match="does not have all of its operators"):
         OpenWakeWordOffline(str(file), {"path": path})
 
 
 def test_an_operator_that_is_not_translated_runs_in_the_package(tmp_path: Path) -> None:
-    file = tmp_path / "tanh.tflite"
-    file.write_bytes(alexa_ending_in(28))
+    file = file_with(tmp_path / "tanh.tflite", alexa_ending_in(28))
     engine = OpenWakeWordOffline(str(file), {})
     assert isinstance(engine.fast_parts()[1], PackageClassifier)
     sound = speech()[:32_000]
@@ -227,8 +225,7 @@ def onnx_alexa(batch: int | str) -> bytes:
 
 @pytest.mark.parametrize("batch", [1, "batch"])
 def test_an_onnx_file_scores_as_the_tflite_file_does(batch: int | str, tmp_path: Path) -> None:
-    file = tmp_path / "alexa.onnx"
-    file.write_bytes(onnx_alexa(batch))
+    file = file_with(tmp_path / "alexa.onnx", onnx_alexa(batch))
     engine: OfflineEngine = load_engine(task_of(str(file)))
     assert isinstance(engine, ScoresSound)
     sound = speech()[: 3 * 16_000]
@@ -256,8 +253,10 @@ def test_an_onnx_file_that_only_takes_one_window_gets_one_at_a_time(tmp_path: Pa
 
 @pytest.mark.parametrize("shape", [(1, 16, 64), (1, 81, 96), (1, 96), ("batch", "windows", 96)])
 def test_an_onnx_file_of_another_shape_is_refused(shape: tuple[int | str, ...], tmp_path: Path) -> None:
-    file = tmp_path / "other.onnx"
-    file.write_bytes(model_proto([node("Sigmoid", ["input"], "score")], {}, {"input": shape}, {"score": shape}))
+    file = file_with(
+        tmp_path / "other.onnx",
+        model_proto([node("Sigmoid", ["input"], "score")], {}, {"input": shape}, {"score": shape}),
+    )
     with pytest.raises(InputError, match=r"other\.onnx is not an openWakeWord classifier"):
         OpenWakeWordOffline(str(file), {})
 

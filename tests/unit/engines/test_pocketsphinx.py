@@ -13,6 +13,7 @@ from harness.engines.pocketsphinx_keyphrase import POINTS_OF_SEARCH, PocketSphin
 from harness.model.errors import InputError
 from harness.model.offline import OfflineSpot
 from tests.conformance.offline.engine_rows import flite, in_room
+from tests.files import file_with
 
 pytestmark = pytest.mark.speech
 
@@ -43,8 +44,7 @@ def test_several_phrases_are_found_where_they_are_spoken(three_phrases: np.ndarr
 
 
 def test_a_phrase_file_sets_a_threshold_per_phrase(three_phrases: np.ndarray, tmp_path: Path) -> None:
-    path = tmp_path / "phrases.txt"
-    path.write_text("# ours\nhey jarvis /1e-30/\n\nalexa /-1/\n")
+    path = file_with(tmp_path / "phrases.txt", "# ours\nhey jarvis /1e-30/\n\nalexa /-1/\n")
     assert "hey jarvis" in {spot.phrase for spot in heard("", three_phrases, keyphrases=str(path))}
     path.write_text("hey jarvis\nalexa /often/\n")
     with pytest.raises(InputError, match=r"phrases.txt:2: 'often' is not a keyphrase threshold"):
@@ -72,8 +72,7 @@ def test_a_phrase_at_the_very_end_of_a_file_counts() -> None:
 
 
 def test_a_custom_word_is_found_by_its_pronunciation(hey_jarvis: np.ndarray, tmp_path: Path) -> None:
-    path = tmp_path / "own.dict"
-    path.write_text("# a name of ours\ndzharvis JH AA R V AH S\n")
+    path = file_with(tmp_path / "own.dict", "# a name of ours\ndzharvis JH AA R V AH S\n")
     (spot,) = heard("hey dzharvis", hey_jarvis, dictionary=str(path))
     assert spot.phrase == "hey dzharvis"
 
@@ -88,8 +87,7 @@ def test_a_custom_word_is_found_by_its_pronunciation(hey_jarvis: np.ndarray, tmp
     ],
 )
 def test_an_invalid_dictionary_is_refused_with_its_line(tmp_path: Path, content: str | bytes, message: str) -> None:
-    path = tmp_path / "own.dict"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    path = file_with(tmp_path / "own.dict", content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=message):
         PocketSphinxKeyphrase("hey dzharvis", {"dictionary": str(path)})
 
@@ -103,8 +101,7 @@ def test_sounds_of_another_word_are_given_as_an_example(model: str, words: str) 
 
 
 def test_a_word_without_sounds_is_refused_at_its_line_before_any_engine_runs(tmp_path: Path) -> None:
-    path = tmp_path / "phrases.txt"
-    path.write_text("# nabu\nhey jarvis\n\nok nabu /1e-20/\n")
+    path = file_with(tmp_path / "phrases.txt", "# nabu\nhey jarvis\n\nok nabu /1e-20/\n")
     engines = EngineOptions(("microwakeword:alexa", "pocketsphinx"), (f"keyphrases={path}",))
     with pytest.raises(InputError, match=r"phrases.txt:4: pocketsphinx's dictionary does not contain: nabu"):
         engines.parse_tasks()

@@ -20,6 +20,7 @@ from harness.model.errors import EngineError, InputError
 from harness.model.offline import EngineKind, OfflineSpot
 from harness.model.understanding import Slot
 from harness.offline.one_file import spots_of_track
+from tests.files import file_with
 from tests.known import known
 
 ENGINES = Path(__file__).parents[2] / "data" / "engines"
@@ -125,10 +126,10 @@ def test_a_program_that_knows_nothing_of_framing_runs_once_a_file(start: Starts)
 
 
 def test_a_program_without_a_start_of_a_spot_gets_the_spot_duration(start: Starts, tmp_path: Path) -> None:
-    program = tmp_path / "count sound"
-    program.write_text(
+    program = file_with(
+        tmp_path / "count sound",
         f"#!{sys.executable}\nimport sys, json\nn = len(sys.stdin.buffer.read()) // 2\n"
-        'print(json.dumps({"phrase": "any", "end": n}))\n'
+        'print(json.dumps({"phrase": "any", "end": n}))\n',
     )
     program.chmod(0o755)
     engine = start(str(program), mode="once", rate_hz="8000", spot_duration="500")
@@ -352,8 +353,7 @@ def test_invalid_command_or_settings_are_refused_before_any_sound(
 
 
 def test_a_file_without_execute_permission_is_reported(tmp_path: Path) -> None:
-    program = tmp_path / "engine.py"
-    program.write_text("print(1)")
+    program = file_with(tmp_path / "engine.py", "print(1)")
     with pytest.raises(InputError, match=r"is not executable.*chmod"):
         ProcessEngine(str(program), {})
 

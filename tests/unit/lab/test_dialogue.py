@@ -16,6 +16,7 @@ from harness.lab.assistant.frame import NOTHING, Moment, ReportedFrame, misunder
 from harness.lab.assistant.settings import AssistantSettings, FaultAction, FaultRule, ReportKind, read_settings
 from harness.model.errors import InputError
 from harness.model.understanding import Slot
+from tests.files import file_with
 
 QUESTIONS = [*csv.DictReader((Path(__file__).parents[2] / "data" / "assistant_questions.csv").read_text().splitlines())]
 NOON = datetime(2024, 2, 28, 13, 5, tzinfo=UTC)
@@ -351,9 +352,7 @@ faults:
 
 
 def written(folder: Path, text: str) -> Path:
-    path = folder / "settings.yaml"
-    path.write_text(text, encoding="utf-8")
-    return path
+    return file_with(folder / "settings.yaml", text)
 
 
 def test_settings_file_is_read_as_written(tmp_path: Path) -> None:

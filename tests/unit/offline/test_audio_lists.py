@@ -19,6 +19,7 @@ from harness.model.errors import InputError, InputProblems, Place
 from harness.model.offline import ListKind, RejectReason
 from harness.offline.journal_lines import ListFacts
 from harness.offline.lists import Listing, read_lists
+from tests.files import file_with
 
 TWICE, BOTH = RejectReason.TWICE, RejectReason.BOTH
 
@@ -287,8 +288,9 @@ WORDS = st.text(st.characters(blacklist_characters="\n\r\0/", codec="utf-8"), mi
 def test_any_file_names_are_read_back_unchanged(
     tmp_path_factory: pytest.TempPathFactory, written: list[str], end: str, last_ends: bool
 ) -> None:
-    path = tmp_path_factory.getbasetemp() / "names.txt"
-    path.write_bytes((end.join(written) + (end if last_ends else "")).encode())
+    path = file_with(
+        tmp_path_factory.getbasetemp() / "names.txt", (end.join(written) + (end if last_ends else "")).encode()
+    )
     listing = read_lists([str(path)], [], [])
     assert names(listing) == written
     earlier: set[str] = set()
@@ -321,8 +323,7 @@ def test_duplicate_detection_equals_pairwise_comparison(
 def test_any_bytes_give_a_list_or_a_refusal_with_a_place(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, csv: bool
 ) -> None:
-    path = tmp_path_factory.getbasetemp() / "any.txt"
-    path.write_bytes(content)
+    path = file_with(tmp_path_factory.getbasetemp() / "any.txt", content)
     try:
         listing = read_lists([] if csv else [str(path)], [], [str(path)] if csv else [])
     except InputError as refused:

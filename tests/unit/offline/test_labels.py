@@ -12,6 +12,7 @@ from harness.model.offline import LabelledPhrase, ListKind
 from harness.offline.file_sources import CollectedFiles, collect_files
 from harness.offline.labels import LabelsOfRecordings, read_labels
 from harness.offline.lists import read_lists
+from tests.files import file_with
 
 SAID = (LabelledPhrase(1.5, 2.25, "okay nabu"), LabelledPhrase(10.0, 11.0, 'say "hey" 5'))
 CSV = 'audio,begin,end,phrase\nhour.wav,10,11,"say ""hey"" 5"\nhour.wav,1.5,2.25,okay nabu\nquiet.wav,,,\n'
@@ -92,8 +93,7 @@ SHORT_GRID = """"ooTextFile"
     ],
 )
 def test_each_format_gives_the_same_labels(tmp_path: Path, name: str, content: bytes) -> None:
-    path = tmp_path / name
-    path.write_bytes(content)
+    file_with(tmp_path / name, content)
     (tmp_path / "hour.wav").write_bytes(b"")
     recordings = collect_files(str(tmp_path / "hour.wav"))
     (labels,) = LabelsOfRecordings([str(tmp_path)]).labels_of(recordings)
@@ -235,8 +235,7 @@ def two_recordings_of_one_name(folder: Path) -> CollectedFiles:
 
 
 def test_labels_are_those_of_the_recording_in_the_same_folder(tmp_path: Path) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_text("audio,start,end\na/rec.wav,1,2\nb/rec.wav,5,6\n")
+    path = file_with(tmp_path / "labels.csv", "audio,start,end\na/rec.wav,1,2\nb/rec.wav,5,6\n")
     labels = LabelsOfRecordings([str(path)]).labels_of(two_recordings_of_one_name(tmp_path))
     assert [label.start_s for (label,) in labels] == [1.0, 5.0]
 
@@ -272,14 +271,14 @@ def test_one_name_in_two_encodings_is_refused(tmp_path: Path) -> None:
 
 
 def test_labels_that_may_be_those_of_two_recordings_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_text("audio,start,end\nc/rec.wav,1,2\nd/rec.wav,5,6\n")
+    path = file_with(tmp_path / "labels.csv", "audio,start,end\nc/rec.wav,1,2\nd/rec.wav,5,6\n")
     with pytest.raises(InputError, match=r"the labels of 'c/rec\.wav' and 'd/rec\.wav' may both be its"):
         LabelsOfRecordings([str(path)]).labels_of(two_recordings_of_one_name(tmp_path))
 
 
 def test_a_grid_with_an_infinite_count_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "hour.TextGrid"
-    path.write_text('File type = "ooTextFile"\nObject class = "TextGrid"\n0\n1\n<exists>\n1e999\n')
+    path = file_with(
+        tmp_path / "hour.TextGrid", 'File type = "ooTextFile"\nObject class = "TextGrid"\n0\n1\n<exists>\n1e999\n'
+    )
     with pytest.raises(InputError, match="'1e999' is not a count"):
         read_labels(str(path))

@@ -48,6 +48,7 @@ from harness.offline.one_file import (
 )
 from harness.offline.run import WINDOW, FileQueue, RunPace
 from harness.sound.wave_file import UnusableSound
+from tests.files import file_with
 from tests.unit.offline.figures.outcomes import sized
 
 
@@ -195,8 +196,7 @@ def test_impossible_result_is_an_engine_error_for_its_file_only(result: OfflineS
     ],
 )
 def test_a_reference_text_is_read(tmp_path: Path, content: bytes, text: str) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(content)
+    path = file_with(tmp_path / "a.txt", content)
     assert read_reference(str(path)) == text
 
 
@@ -212,8 +212,7 @@ def test_a_reference_text_is_read(tmp_path: Path, content: bytes, text: str) -> 
     ],
 )
 def test_an_invalid_reference_text_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(content)
+    path = file_with(tmp_path / "a.txt", content)
     with pytest.raises(UnusableSound, match=words) as refused:
         read_reference(str(path))
     assert refused.value.reason is RejectReason.REFERENCE

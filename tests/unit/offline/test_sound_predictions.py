@@ -15,6 +15,7 @@ from harness.model.errors import InputError, InputProblems
 from harness.model.understanding import Slot
 from harness.offline.sound_predictions import predictions, read_sound_list
 from tests.command import harness
+from tests.files import file_with
 
 LOUD = Path(__file__).parents[2] / "data" / "engines" / "loud_engine.py"
 SYSTEM = f"process:{sys.executable} {LOUD} --kind frame"
@@ -36,9 +37,9 @@ def sounds(tmp_path: Path) -> Path:
     write_sound(tmp_path / "silent.wav")
     write_sound(tmp_path / "empty.wav", seconds=0)
     (tmp_path / "text.wav").write_text("not a sound")
-    sound_list = tmp_path / "sounds.csv"
-    sound_list.write_text("id,audio,voice\na,loud.wav,anna\nb,silent.wav,ben\nc,empty.wav,ben\nd,text.wav,ben\n")
-    return sound_list
+    return file_with(
+        tmp_path / "sounds.csv", "id,audio,voice\na,loud.wav,anna\nb,silent.wav,ben\nc,empty.wav,ben\nd,text.wav,ben\n"
+    )
 
 
 def test_each_sound_has_a_frame_or_a_reason(sounds: Path) -> None:
@@ -62,8 +63,7 @@ def test_a_program_is_charged_for_its_own_processor_time(tmp_path: Path) -> None
 
 
 def test_a_missing_file_is_refused_with_its_line_before_anything_is_played(tmp_path: Path) -> None:
-    sound_list = tmp_path / "sounds.csv"
-    sound_list.write_text("id,audio\na,gone.wav\nb,\n")
+    sound_list = file_with(tmp_path / "sounds.csv", "id,audio\na,gone.wav\nb,\n")
     with pytest.raises(InputProblems) as error:
         read_sound_list(sound_list)
     assert str(error.value).splitlines() == [
@@ -73,8 +73,7 @@ def test_a_missing_file_is_refused_with_its_line_before_anything_is_played(tmp_p
 
 
 def test_a_list_without_audio_names_its_columns(tmp_path: Path) -> None:
-    sound_list = tmp_path / "sounds.csv"
-    sound_list.write_text("id,file\na,a.wav\n")
+    sound_list = file_with(tmp_path / "sounds.csv", "id,file\na,a.wav\n")
     with pytest.raises(InputError, match=r"the header has no column audio.*Columns: file"):
         read_sound_list(sound_list)
 

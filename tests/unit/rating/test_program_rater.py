@@ -22,6 +22,7 @@ from harness.model.record import JudgmentGiven
 from harness.rating.program_rater import ProgramRater
 from harness.session.figures.trials import SessionTrials
 from harness.session.log.reader import LogReader, rating_rows
+from tests.files import file_with
 from tests.rating_sessions import rating_session
 
 HARNESS = (sys.executable, "-c", "from harness.cli import main; main()")
@@ -78,8 +79,7 @@ def session(stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def program(tmp_path: Path, answer: str = GOOD) -> str:
-    place = tmp_path / "far.py"
-    place.write_text(FAR_END + answer, encoding="utf-8")
+    place = file_with(tmp_path / "far.py", FAR_END + answer)
     return f"{sys.executable} {place} {tmp_path / 'got'}"
 
 
@@ -212,8 +212,7 @@ def test_no_shell_interprets_the_command(session: Path, tmp_path: Path) -> None:
 def test_the_rate_limit_spaces_items(tmp_path: Path) -> None:
     answer = '    say({"category": "wrong", "confidence": 0, "reason": str(time.monotonic())})\n'
     command = program(tmp_path, answer.replace("say(", "say(", 1)).split()
-    clip = tmp_path / "clip.wav"
-    clip.write_bytes(b"RIFF")
+    clip = file_with(tmp_path / "clip.wav", b"RIFF")
     rater = ProgramRater(tuple(command), timeout_s=60, per_minute=300)
     try:
         begun_s = time.monotonic()
@@ -317,10 +316,9 @@ def test_the_example_program_rates_responses(session: Path) -> None:
 
 
 def test_programs_get_no_shares_or_training(session: Path, tmp_path: Path) -> None:
-    file = tmp_path / "round.yaml"
-    file.write_text(
+    file = file_with(
+        tmp_path / "round.yaml",
         f"round: a\nsessions: [{session}]\nraters: [ann, bob]\nraters_per_item: 1\ntraining: built_in\n",
-        encoding="utf-8",
     )
     assert CliRunner().invoke(group, ["rate", str(file), "--program", program(tmp_path)]).exit_code == 0
     assert {row.round for row in given(session)} == {"a"}

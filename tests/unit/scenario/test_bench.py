@@ -24,6 +24,7 @@ from harness.model.scenario import Scenario
 from harness.scenario.bench import load_bench
 from harness.scenario.compatibility import check_compatibility
 from harness.scenario.scenario import load_scenario
+from tests.files import file_with
 from tests.unit.scenario.bench_drivers import EarsOptions, SpeakerOptions
 
 BENCH = """\
@@ -302,8 +303,7 @@ devices:
 
 def test_a_device_may_have_further_sources(folder: Path) -> None:
     (folder / "light.yaml").write_text("device: light\nwake_phrases: [hey lamp]\nreports: [wake]\nlines: []\n")
-    path = folder / "also.yaml"
-    path.write_text(ALSO)
+    path = file_with(folder / "also.yaml", ALSO)
     (device,) = load_bench(path).devices
     assert device.sources == ("lamp", "lamp.led", "lamp.log")
     assert (device.also[0].profile.id, device.also[1].profile.id) == ("light", "lamp")
@@ -325,8 +325,7 @@ def test_a_device_may_have_further_sources(folder: Path) -> None:
     ],
 )
 def test_invalid_further_sources_are_refused(folder: Path, wrong: str, place: str, message: str) -> None:
-    path = folder / "also.yaml"
-    path.write_text(ALSO.replace("led: {driver: test_ears, profile: ./light.yaml}", wrong))
+    path = file_with(folder / "also.yaml", ALSO.replace("led: {driver: test_ears, profile: ./light.yaml}", wrong))
     with pytest.raises(InputProblems) as raised:
         load_bench(path)
     assert f"also.yaml:{place}: " in str(raised.value)

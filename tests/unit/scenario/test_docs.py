@@ -32,6 +32,7 @@ from harness.model.judgment import Category, RaterKeys
 from harness.rating.files.rounds import load_rater_keys, load_training, read_round
 from harness.scenario.bench import load_bench
 from harness.scenario.scenario import load_scenario, planned_trials
+from tests.files import file_with
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -289,8 +290,7 @@ def replaced(value: Any, path: tuple[str | int, ...], new: object) -> Any:
 
 @pytest.mark.parametrize(("document", "load"), LOADERS, ids=["scenario", "bench", "profile"])
 def test_the_unmutated_file_is_valid(document: dict[str, Any], load: Callable[[Path], object], tmp_path: Path) -> None:
-    path = tmp_path / "x.yaml"
-    path.write_text(json.dumps(document), encoding="utf-8")
+    path = file_with(tmp_path / "x.yaml", json.dumps(document))
     load(path)
 
 
@@ -304,8 +304,7 @@ def test_any_value_anywhere_is_read_or_refused(
     for _ in range(choice.draw(st.integers(1, 3))):
         text = replaced(text, choice.draw(st.sampled_from(paths(text)[1:])), choice.draw(VALUES))
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "x.yaml"
-        path.write_text(json.dumps(text), encoding="utf-8")
+        path = file_with(Path(folder) / "x.yaml", json.dumps(text))
         try:
             assert load(path) is not None
         except InputError as error:

@@ -21,6 +21,7 @@ from harness.scenario.matrix import cells
 from harness.scenario.scenario import load_scenario, planned_trials
 from harness.scenario.variables import expand, substitute
 from harness.session.plan import plan
+from tests.files import file_with
 
 WHOLE = """\
 scenario: kitchen_basics
@@ -127,8 +128,7 @@ def test_the_matrix_keeps_the_order_of_its_axes_and_leaves_out_what_is_excluded(
 
 
 def test_a_small_scenario_has_the_defaults_of_the_model(tmp_path: Path) -> None:
-    path = tmp_path / "small.yaml"
-    path.write_text(SMALL, encoding="utf-8")
+    path = file_with(tmp_path / "small.yaml", SMALL)
     scenario = load_scenario(path)
     assert scenario.title == "small"
     assert scenario.defaults.voice == VoiceSpec()
@@ -156,8 +156,7 @@ def test_a_pipe_as_a_recording_does_not_block(tmp_path: Path) -> None:
 
     os.mkfifo(tmp_path / "pipe.wav")
     os.mkfifo(tmp_path / "pipe.yaml")
-    path = tmp_path / "s.yaml"
-    path.write_text(SMALL.replace("text: hello", "recording: pipe.wav, transcript: hello"), encoding="utf-8")
+    path = file_with(tmp_path / "s.yaml", SMALL.replace("text: hello", "recording: pipe.wav, transcript: hello"))
     with pytest.raises(InputProblems, match="is not a file"):
         load_scenario(path)
     with pytest.raises(InputError, match="not a file"):
@@ -195,8 +194,9 @@ limits: {max_first_attempt_wer: 1.5, max_final_wer: 0.1}
 
 def test_a_normalisation_file_is_read_with_the_scenario(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
-    words = path.with_name("lamps.yaml")
-    words.write_text("normalisation: lamps\nbase: plain\nsame: [[light bulb, lightbulb]]\n", encoding="utf-8")
+    words = file_with(
+        path.with_name("lamps.yaml"), "normalisation: lamps\nbase: plain\nsame: [[light bulb, lightbulb]]\n"
+    )
     path.write_text(SMALL + "recognised: {normalisation: lamps.yaml, wer: 0.2}\n", encoding="utf-8")
     rule = load_scenario(path).recognised
     assert (rule.name, rule.normalisation, rule.wer) == ("lamps", Normalisation.PLAIN, 0.2)
@@ -222,11 +222,10 @@ def test_a_word_list_that_removes_a_whole_wording_is_refused(tmp_path: Path) -> 
 
 
 def test_only_an_sro_has_an_utterance_id(tmp_path: Path) -> None:
-    path = tmp_path / "s.yaml"
-    path.write_text(
+    path = file_with(
+        tmp_path / "s.yaml",
         SMALL.replace("text: hello", 'text: "hello (you)", alternatives: ["hi (1 you)"]')
         + "recognised: {normalisation: snor}\n",
-        encoding="utf-8",
     )
     with pytest.raises(InputProblems) as refused:
         load_scenario(path)
@@ -235,8 +234,7 @@ def test_only_an_sro_has_an_utterance_id(tmp_path: Path) -> None:
 
 
 def test_a_misspelt_normalisation_is_reported(tmp_path: Path) -> None:
-    path = tmp_path / "s.yaml"
-    path.write_text(SMALL + "recognised: {normalisation: spokn}\n", encoding="utf-8")
+    path = file_with(tmp_path / "s.yaml", SMALL + "recognised: {normalisation: spokn}\n")
     with pytest.raises(InputProblems) as refused:
         load_scenario(path)
     assert refused.value.problems[0].remedy.startswith("Did you mean 'spoken'? Known: verbatim, ")
@@ -415,8 +413,7 @@ matrix:
 
 
 def test_a_talker_stands_in_the_rooms_of_the_matrix(folder: Path) -> None:
-    path = folder / "far_field.yaml"
-    path.write_text(ROOMS, encoding="utf-8")
+    path = file_with(folder / "far_field.yaml", ROOMS)
     soundfile.write(folder / "hall.wav", np.full(800, 0.1, np.float32), 16000)
     trials = plan(load_scenario(path), load_bench(folder / "bench.yaml"))
     placements = [trial.recipe.placement for trial in trials]

@@ -22,6 +22,7 @@ from harness.scenario.compatibility import check_compatibility
 from harness.scenario.scenario import load_scenario, planned_trials, trial_count
 from harness.scenario.trials import noise_notes, wait_notes
 from harness.session.plan import plan
+from tests.files import file_with
 from tests.unit.session.material import PROFILE, bench
 
 BENCH = """
@@ -106,8 +107,7 @@ FIRST = MEMORY.count("\n") + 1
 
 
 def read_memory(folder: Path, text: str) -> Scenario:
-    path = folder / "memory.yaml"
-    path.write_text(text, encoding="utf-8")
+    path = file_with(folder / "memory.yaml", text)
     return load_scenario(path)
 
 
@@ -190,11 +190,10 @@ def test_memory_trial_mistakes_are_reported_with_their_line(
 def test_check_notes_a_level_that_the_noise_follows(
     levels: str, default: str, axis: str, noted: bool, tmp_path: Path
 ) -> None:
-    path = tmp_path / "s.yaml"
-    path.write_text(
+    path = file_with(
+        tmp_path / "s.yaml",
         f"scenario: s\ndefaults: {{noise: {default}}}\nstimuli: [{{id: q, text: hello}}]\ntrials: [{{query: q}}]\n"
         f"matrix: {{axes: {{level_dbfs: {levels}{axis}}}}}\n",
-        encoding="utf-8",
     )
     notes = list(noise_notes(load_scenario(path)))
     assert [note.startswith("varying the axis level_dbfs changes little") for note in notes] == [True] * noted
@@ -259,8 +258,7 @@ TRIALS = "trials:\n  - {kind: understand, query: hotel, expects: {intents: [book
 
 
 def read(folder: Path, text: str) -> Scenario:
-    path = folder / "frames.yaml"
-    path.write_text(HEAD + text, encoding="utf-8")
+    path = file_with(folder / "frames.yaml", HEAD + text)
     return load_scenario(path)
 
 

@@ -19,6 +19,7 @@ from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.scenario.assets import read_list
 from harness.session.talker import SpokenPrompt, Talker, TalkerFolder, UnusableUtterance, read_prompts
+from tests.files import file_with
 
 RATE_HZ = 16000
 
@@ -151,8 +152,7 @@ def test_names_that_no_list_can_have_are_refused(tmp_path: Path, talker: str, co
 
 
 def test_prompts_are_read_line_by_line(tmp_path: Path) -> None:
-    path = tmp_path / "prompts.txt"
-    path.write_text("\ufeff# Spanish\n\n ¿Qué  hora es? \nalexa\n", encoding="utf-8")
+    path = file_with(tmp_path / "prompts.txt", "\ufeff# Spanish\n\n ¿Qué  hora es? \nalexa\n")
     assert read_prompts(path) == ("¿Qué hora es?", "alexa")
     path.write_bytes(b"good\nca\xe9\n")
     with pytest.raises(InputProblems) as refused:
@@ -167,8 +167,7 @@ def test_prompts_are_read_line_by_line(tmp_path: Path) -> None:
 
 
 def test_a_command_without_a_microphone_records_nothing(tmp_path: Path) -> None:
-    prompts = tmp_path / "prompts.txt"
-    prompts.write_text("alexa\n")
+    prompts = file_with(tmp_path / "prompts.txt", "alexa\n")
     for options in ([], ["--column", "distance"], ["--column", "a=1", "--column", "a=2"]):
         result = CliRunner().invoke(
             command, ["record", str(prompts), "-o", str(tmp_path / "o"), "--talker", "a", *options]

@@ -32,6 +32,7 @@ from harness.session.plan import plan
 from harness.sound.calibration import RATE_HZ, CalibrationKeys, noise_of, read_calibration, unfit, write_calibration
 from harness.sound.level import a_weighting_of, active_speech_level, rms_dbfs
 from harness.sound.stimuli.renderer import renderer
+from tests.files import file_with
 from tests.known import known
 
 DEVICE = Path(__file__).parents[2] / "conformance" / "in_process" / "device.yaml"
@@ -58,9 +59,7 @@ OPENED = "matrix: {{axes: {{opening: [null, {{say: play, pause_s: 5, {}}}]}}}}"
 
 
 def bench(folder: Path, near: str = ", calibration: near.calibration.yaml") -> Path:
-    path = folder / "bench.yaml"
-    path.write_text(BENCH.format(device=DEVICE, near=near))
-    return path
+    return file_with(folder / "bench.yaml", BENCH.format(device=DEVICE, near=near))
 
 
 def calibrate(folder: Path, *options: str) -> str:
@@ -71,8 +70,7 @@ def calibrate(folder: Path, *options: str) -> str:
 
 
 def scenario(folder: Path, defaults: str = "", more: str = "") -> Scenario:
-    path = folder / "levels.yaml"
-    path.write_text(SCENARIO.format(defaults=defaults, more=more))
+    path = file_with(folder / "levels.yaml", SCENARIO.format(defaults=defaults, more=more))
     return load_scenario(path)
 
 
@@ -199,8 +197,7 @@ FROM_LEFT = "matrix: {axes: {noise: [{kind: pink, snr_db: 6, positions: [left, r
 
 def in_corners(folder: Path) -> Bench:
     """A calibrated loudspeaker for speech, and one for noise in each of two corners."""
-    path = folder / "bench.yaml"
-    path.write_text(CORNERS.format(device=DEVICE, near=", calibration: near.calibration.yaml"))
+    path = file_with(folder / "bench.yaml", CORNERS.format(device=DEVICE, near=", calibration: near.calibration.yaml"))
     for line, name, gain_db in (("  far:", "far", 85.0), ("  right:", "right", 97.0)):
         calibration = CalibrationKeys.model_validate(
             NEAR_KEYS | {"calibration": name, "reading_db": gain_db - 26, "weighting": "A"}
@@ -293,8 +290,9 @@ def test_a_calibration_of_another_loudspeaker_is_refused(tmp_path: Path, old: st
 def test_recordings_at_their_own_level_need_no_calibration(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "said.wav", np.tile([0.1, -0.1], 24_000), 48_000)
     text = SCENARIO.format(defaults=", level_spl: 60", more="")
-    path = tmp_path / "levels.yaml"
-    path.write_text(text.replace("kind: wake", "kind: wake, recordings: said.wav, level: as_recorded"))
+    path = file_with(
+        tmp_path / "levels.yaml", text.replace("kind: wake", "kind: wake, recordings: said.wav, level: as_recorded")
+    )
     session_scenario, room = load_scenario(path), load_bench(bench(tmp_path, ""))
     check_compatibility(session_scenario, room)
     assert len(plan(session_scenario, room)) == 1
@@ -398,8 +396,7 @@ devices:
 
 def test_levels_are_compared_only_if_the_microphone_is_calibrated_at_the_same_place(tmp_path: Path) -> None:
     calibrate(tmp_path, "--meter-reading", "68")
-    path = tmp_path / "bench.yaml"
-    path.write_text(LEVELS.format(device=DEVICE, microphone=""))
+    path = file_with(tmp_path / "bench.yaml", LEVELS.format(device=DEVICE, microphone=""))
     with pytest.raises(InputProblems) as refused:
         load_bench(path)
     (problem,) = refused.value.problems

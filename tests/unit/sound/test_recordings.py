@@ -18,6 +18,7 @@ from harness.cli import group
 from harness.model.errors import InputError
 from harness.sound import recordings
 from harness.sound.sound_files import UnusableSound, open_sound
+from tests.files import file_with
 
 Floats = npt.NDArray[np.float32]
 RATE_HZ = 16_000
@@ -49,8 +50,7 @@ def sound(form: str, samples: Floats = TONE, rate_hz: int = RATE_HZ) -> bytes:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_whole_recording_of_any_form_is_read(tmp_path: Path, form: str) -> None:
-    path = tmp_path / f"r.{form}"
-    path.write_bytes(sound(form))
+    path = file_with(tmp_path / f"r.{form}", sound(form))
     assert recordings.check(str(path)) == pytest.approx(SECONDS, abs=0.1)
     read = recordings.read(str(path))
     assert len(read.samples) == pytest.approx(len(TONE), abs=2000)
@@ -60,8 +60,7 @@ def test_a_whole_recording_of_any_form_is_read(tmp_path: Path, form: str) -> Non
 @pytest.mark.parametrize("form", FORMS)
 def test_truncated_recording_of_any_format_is_refused(tmp_path: Path, form: str, share: float) -> None:
     whole = sound(form)
-    path = tmp_path / f"r.{form}"
-    path.write_bytes(whole[: int(share * len(whole))])
+    path = file_with(tmp_path / f"r.{form}", whole[: int(share * len(whole))])
     for use in (recordings.check, recordings.read):
         with pytest.raises(InputError) as refused:
             use(str(path))
@@ -101,8 +100,7 @@ def _put(value: float) -> Callable[[Floats], None]:
     ids=["NaN", "infinite", "silence", "constant", "96 channels", "1 Hz", "empty", "text", "nothing"],
 )
 def test_unreadable_recording_is_refused_with_a_remedy(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "r.wav"
-    path.write_bytes(content)
+    path = file_with(tmp_path / "r.wav", content)
     for use in (recordings.check, recordings.read):
         with pytest.raises(InputError, match=message) as refused:
             use(str(path))
@@ -112,8 +110,7 @@ def test_unreadable_recording_is_refused_with_a_remedy(tmp_path: Path, content: 
 
 
 def test_a_file_that_has_changed_is_looked_at_again(tmp_path: Path) -> None:
-    path = tmp_path / "r.wav"
-    path.write_bytes(sound("wav", TONE * 0))
+    path = file_with(tmp_path / "r.wav", sound("wav", TONE * 0))
     with pytest.raises(InputError, match="silent"):
         recordings.check(str(path))
     path.write_bytes(sound("wav", TONE[: RATE_HZ + 1]))
@@ -164,8 +161,7 @@ def test_a_big_endian_file_with_a_wrong_length_is_read(tmp_path: Path) -> None:
     content = bytearray(file.getvalue())
     position = content.index(b"data") + 4
     content[position : position + 4] = (40_000).to_bytes(4, "big")
-    path = tmp_path / "r.wav"
-    path.write_bytes(content)
+    path = file_with(tmp_path / "r.wav", content)
     assert np.allclose(recordings.read(str(path)).samples, TONE, atol=2**-15)
 
 
@@ -204,8 +200,7 @@ def test_an_aiff_file_from_a_pipe_is_read(tmp_path: Path) -> None:
     for mark, offset in ((b"FORM", 4), (b"SSND", 4)):
         position = content.index(mark) + offset
         content[position : position + 4] = (0x7F000000).to_bytes(4, "big")
-    path = tmp_path / "r.aiff"
-    path.write_bytes(content)
+    path = file_with(tmp_path / "r.aiff", content)
     assert recordings.check(str(path)) == SECONDS
 
 
@@ -221,8 +216,7 @@ def test_assumed_length_is_reported_as_a_note(tmp_path: Path) -> None:
 def test_a_damaged_flac_says_where_and_one_with_a_tag_behind_it_is_read(tmp_path: Path) -> None:
     noise = np.random.default_rng(1).uniform(-0.5, 0.5, 10 * RATE_HZ).astype(np.float32)
     content = bytearray(sound("flac", noise))
-    path = tmp_path / "r.flac"
-    path.write_bytes(bytes(content) + b"TAG" + bytes(125))
+    path = file_with(tmp_path / "r.flac", bytes(content) + b"TAG" + bytes(125))
     assert recordings.check(str(path)) == 10
     with open_sound(str(path), RATE_HZ, resample=False) as file:
         assert sum(map(len, file.blocks())) == 10 * RATE_HZ

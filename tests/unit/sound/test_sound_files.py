@@ -40,6 +40,7 @@ from harness.sound.sound_files import (
 )
 from harness.sound.sound_stores import is_address, kind_of_store, local_path, rough_seconds
 from harness.sound.wave_file import WaveSound
+from tests.files import file_with
 from tests.unit.sound.test_wave_file import chunk, fmt, tone, wave
 
 RATE_HZ = 16000
@@ -95,8 +96,7 @@ def test_the_map_is_for_long_files_on_file_systems_of_this_machine() -> None:
 def test_sound_at_an_odd_place_of_the_file_is_read(tmp_path: Path) -> None:
     """No even number of bytes ahead of it: a list of chunks allows it, a map of 16-bit samples does not."""
     content = wave(chunk(b"fmt ", fmt()), chunk(b"data", tone(50).tobytes()))
-    path = tmp_path / "a.wav"
-    path.write_bytes(b"x" + content)
+    path = file_with(tmp_path / "a.wav", b"x" + content)
     with path.open("rb") as file:
         blocks = list(wave_source(file, WaveSound(45, 50, RATE_HZ, 1)).blocks())
     np.testing.assert_array_equal(np.concatenate(blocks), tone(50))
@@ -141,8 +141,9 @@ def test_another_rate_is_refused(tmp_path: Path, ending: str, rate_hz: int) -> N
 
 @pytest.mark.parametrize("rate_hz", [1, 999, 768_001, 4_000_000_000])
 def test_an_absurd_rate_is_refused_even_with_resample(tmp_path: Path, rate_hz: int) -> None:
-    path = tmp_path / "a.wav"
-    path.write_bytes(wave(chunk(b"fmt ", fmt(rate_hz=rate_hz)), chunk(b"data", tone(400).tobytes())))
+    path = file_with(
+        tmp_path / "a.wav", wave(chunk(b"fmt ", fmt(rate_hz=rate_hz)), chunk(b"data", tone(400).tobytes()))
+    )
     assert refusal(path, resample=True).reason is RejectReason.RATE
 
 
@@ -192,8 +193,7 @@ def test_resampling_clips_at_full_scale_and_does_not_wrap(tmp_path: Path) -> Non
 )
 @pytest.mark.parametrize("name", ["a.wav", "a.flac", "a.raw", "a"])
 def test_file_without_sound_is_refused(tmp_path: Path, content: bytes, reason: RejectReason, name: str) -> None:
-    path = tmp_path / name
-    path.write_bytes(content)
+    path = file_with(tmp_path / name, content)
     assert refusal(path).reason is reason
 
 
@@ -240,8 +240,7 @@ def claiming(content: bytearray, samples: int) -> bytes:
 
 
 def test_a_flac_file_that_claims_hours_it_has_not_costs_no_memory_and_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.flac"
-    path.write_bytes(claiming(flac(tmp_path), 2**36 - 1))
+    path = file_with(tmp_path / "a.flac", claiming(flac(tmp_path), 2**36 - 1))
     tracemalloc.start()
     try:
         refused = refusal(path)
@@ -254,8 +253,7 @@ def test_a_flac_file_that_claims_hours_it_has_not_costs_no_memory_and_is_refused
 
 
 def test_a_flac_file_that_does_not_know_its_length_is_counted(tmp_path: Path) -> None:
-    path = tmp_path / "a.flac"
-    path.write_bytes(claiming(flac(tmp_path), 0))
+    path = file_with(tmp_path / "a.flac", claiming(flac(tmp_path), 0))
     np.testing.assert_array_equal(all_of(path), tone(100_000) // 8)
 
 

@@ -18,6 +18,7 @@ from harness.transcripts.files.transcripts import read_pair, read_segments
 from harness.transcripts.scoring import score
 from harness.transcripts.talkers import PairedTalkers, TalkerPair, pair_talkers
 from harness.transcripts.words import WordRules
+from tests.files import file_with
 
 CASES = json.loads((Path(__file__).parents[2] / "data" / "meeteval_counts.json").read_text("utf-8"))
 VERBATIM = WordRules(Normalisation.VERBATIM)
@@ -86,8 +87,9 @@ SEGMENT: dict[str, Any] = {"session_id": "m", "speaker": "ann", "start_time": 1,
 
 
 def test_segments_of_seglst_have_their_lines(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps([SEGMENT, SEGMENT | {"start_time": 0, "speaker": "ANN"}], indent=1), "utf-8")
+    path = file_with(
+        tmp_path / "a.json", json.dumps([SEGMENT, SEGMENT | {"start_time": 0, "speaker": "ANN"}], indent=1)
+    )
     assert [segment.line for segment in read_seglst(path).segments] == [2, 9]
     first, _ = read_segments(path, TranscriptFormat.SEGLST).segments
     assert first == Segment("m", "", "ann", 0.0, 2.5, "a b", (), False, 9)
@@ -107,8 +109,7 @@ def test_segments_of_seglst_have_their_lines(tmp_path: Path) -> None:
     ],
 )
 def test_seglst_mistakes_are_reported(text: str, message: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(text, "utf-8")
+    path = file_with(tmp_path / "a.json", text)
     with pytest.raises(InputProblems, match=message):
         read_seglst(path)
 

@@ -30,6 +30,7 @@ from harness.understanding.grammar import (
     fingerprint,
     generate,
 )
+from tests.files import file_with
 
 GRAMMARS = Path(__file__).parents[3] / "scenarios" / "understanding"
 SIZES = {"train": 4000, "dev": 500, "test": 1000}
@@ -50,8 +51,7 @@ def numbers(
     folder: Path, corrected: float = 0, starts: float = 0, max_number: int = 999, seed: int = 1, **sizes: int
 ) -> Corpus:
     """Of a grammar of one sentence with a number."""
-    path = folder / "grammar.yaml"
-    path.write_text(NUMBERS.format(corrected=corrected, starts=starts, max_number=max_number), encoding="utf-8")
+    path = file_with(folder / "grammar.yaml", NUMBERS.format(corrected=corrected, starts=starts, max_number=max_number))
     return generate((load_grammar(path),), seed, sizes)
 
 
@@ -138,8 +138,7 @@ def test_a_grammar_that_cannot_give_so_many_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_sentence_has_a_word(tmp_path: Path) -> None:
-    path = tmp_path / "grammar.yaml"
-    path.write_text("grammar: g\nintents: [{intent: ask, say: ['[please] [now]']}]\n", encoding="utf-8")
+    path = file_with(tmp_path / "grammar.yaml", "grammar: g\nintents: [{intent: ask, say: ['[please] [now]']}]\n")
     texts = {utterance.text for utterance in generate((load_grammar(path),), 1, {"train": 3}).utterances}
     assert texts == {"please", "now", "please now"}
 
@@ -170,9 +169,7 @@ intents:
 
 
 def written(folder: Path, text: str, name: str = "tea.yaml") -> Path:
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return path
+    return file_with(folder / name, text)
 
 
 def test_every_key_of_a_grammar_is_read(tmp_path: Path) -> None:
@@ -291,8 +288,7 @@ HEAD = "label_set: t\nlabels:\n  - {id: a, description: is a, key: 1}\n  - {id: 
 
 
 def load(tmp_path: Path, text: str) -> list[str]:
-    path = tmp_path / "labels.yaml"
-    path.write_text(text, encoding="utf-8")
+    path = file_with(tmp_path / "labels.yaml", text)
     with pytest.raises(InputProblems) as raised:
         load_label_set(path)
     return [str(problem).removeprefix(f"{path}:") for problem in raised.value.problems]
@@ -301,8 +297,7 @@ def load(tmp_path: Path, text: str) -> list[str]:
 def test_the_example_of_the_page_is_read_whole(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "reference" / "label-sets.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    path = tmp_path / "lamps.yaml"
-    path.write_text(example, encoding="utf-8")
+    path = file_with(tmp_path / "lamps.yaml", example)
     label_set = load_label_set(path)
     assert label_set.ids == ("switch_on", "switch_off", "ask", "thank", "filler")
     assert label_set.never_together == (("switch_on", "switch_off"),)
@@ -368,8 +363,7 @@ def test_the_media_preset_leads_to_its_label_set() -> None:
 
 
 def test_label_maps_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "map.csv"
-    path.write_text("from,to\nalt,a\nneu, b \n", encoding="utf-8")
+    path = file_with(tmp_path / "map.csv", "from,to\nalt,a\nneu, b \n")
     assert load_label_map(str(path)) == {"alt": "a", "neu": "b"}
     path.write_text("from,to\nalt,a\nalt,b\n", encoding="utf-8")
     with pytest.raises(InputProblems, match=r"map.csv:3.*'alt' already occurs"):

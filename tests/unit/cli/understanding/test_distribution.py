@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from harness.cli import group
 from harness.model.errors import InputError
+from tests.files import file_with
 from tests.unit.understanding.files.corpora import write_folder
 
 
@@ -75,8 +76,7 @@ def test_a_folder_has_its_splits_and_slots_are_counted(tmp_path: Path) -> None:
 
 
 def test_undeclared_label_fails_and_unused_declared_label_has_a_row(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("id,intent\n1,p\n2,p#q\n", encoding="utf-8")
+    path = file_with(tmp_path / "a.csv", "id,intent\n1,p\n2,p#q\n")
     result = harness(path, "--labels", "r,q,p")
     assert result.exit_code == 0
     assert [line.split()[:2] for line in result.stdout.splitlines()[2:5]] == [["r", "0"], ["q", "1"], ["p", "2"]]
@@ -86,13 +86,11 @@ def test_undeclared_label_fails_and_unused_declared_label_has_a_row(tmp_path: Pa
 
 
 def test_a_label_set_that_forbids_a_combination_fails(tmp_path: Path) -> None:
-    labels = tmp_path / "labels.yaml"
-    labels.write_text(
+    labels = file_with(
+        tmp_path / "labels.yaml",
         "label_set: two\nlabels:\n- {id: p, description: The one., alone: true}\n- {id: q, description: Other.}\n",
-        encoding="utf-8",
     )
-    path = tmp_path / "a.csv"
-    path.write_text("id,intent\n1,p\n2,p#q\n", encoding="utf-8")
+    path = file_with(tmp_path / "a.csv", "id,intent\n1,p\n2,p#q\n")
     result = harness(path, "--labels", labels)
     assert (result.exit_code, result.stderr) == (1, "harness: 1 × p#q: p must be the only label\n")
 
@@ -136,8 +134,7 @@ def test_help_says_that_a_file_does_not_replace_the_text(tmp_path: Path) -> None
 
 
 def test_a_single_file_is_split_by_groups(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("id,intent,split,voice\n1,p,dev,x\n2,p,train,x\n3,q,train,y\n", encoding="utf-8")
+    path = file_with(tmp_path / "a.csv", "id,intent,split,voice\n1,p,dev,x\n2,p,train,x\n3,q,train,y\n")
     assert table(harness(path))["p"] == (1, 1, 2)
     assert harness(path, "--split-column", "voice").stdout.splitlines()[0].split()[1:4] == ["x", "y", "total"]
 
@@ -198,7 +195,8 @@ def write_intents(folder: Path, table: Rows, utterances: tuple[int, ...]) -> lis
         rows = [
             f'"{index}#{place},{place % 7}#s.wav",{"#".join(combination)}\n' for place, combination in enumerate(labels)
         ]
-        path = folder / f"{SPLITS[index]}.csv"
-        path.write_text(("id,intent\n" if index % 2 else "\ufeffID,intent\n") + "".join(rows), encoding="utf-8")
+        path = file_with(
+            folder / f"{SPLITS[index]}.csv", ("id,intent\n" if index % 2 else "\ufeffID,intent\n") + "".join(rows)
+        )
         files.append(path)
     return files

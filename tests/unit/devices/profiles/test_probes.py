@@ -16,6 +16,7 @@ from harness.model.observation import DeviceState
 from harness.model.scenario import ProbeSpec
 from harness.model.stimulus import VoiceSpec
 from harness.scenario.scenario import load_scenario
+from tests.files import file_with
 from tests.known import known
 
 SOAK = """\
@@ -41,9 +42,7 @@ samples:
 
 
 def written(tmp_path: Path, name: str, text: str) -> Path:
-    path = tmp_path / f"{name}.yaml"
-    path.write_text(text, encoding="utf-8")
-    return path
+    return file_with(tmp_path / f"{name}.yaml", text)
 
 
 def problems(tmp_path: Path, scenario: str) -> str:
@@ -149,9 +148,7 @@ samples:
 
 
 def write(folder: Path, sample: str) -> Path:
-    path = folder / "lamp.yaml"
-    path.write_text(LAMP_FILE + sample, encoding="utf-8")
-    return path
+    return file_with(folder / "lamp.yaml", LAMP_FILE + sample)
 
 
 def test_profiles_cover_at_least_sixteen_real_sources() -> None:

@@ -38,6 +38,7 @@ from harness.rating.files.reading import (
     read_judgments,
 )
 from harness.rating.files.rounds import NAMED_KEYS, load_gold, load_rater_keys, load_training, read_round
+from tests.files import file_with
 
 TRAINING = """
 training: own
@@ -93,9 +94,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def written(folder: Path, text: str) -> Path:
-    path = folder / "round.yaml"
-    path.write_text(text)
-    return path
+    return file_with(folder / "round.yaml", text)
 
 
 def test_round_file_with_every_key_is_read(folder: Path) -> None:
@@ -221,8 +220,10 @@ def test_exercises_and_known_answers_are_read(folder: Path) -> None:
 
 
 def test_keys_that_are_given_replace_the_defaults(tmp_path: Path) -> None:
-    path = tmp_path / "keys.yaml"
-    path.write_text("rater_keys: mine\ncorrect: 2\npartially_correct: 1\nplay: enter\nskip: '?'\naid: f1\nundo: Ü\n")
+    path = file_with(
+        tmp_path / "keys.yaml",
+        "rater_keys: mine\ncorrect: 2\npartially_correct: 1\nplay: enter\nskip: '?'\naid: f1\nundo: Ü\n",
+    )
     keys, default = load_rater_keys(path), RaterKeys()
     assert (keys.category("2"), keys.category("1")) == (Category.CORRECT, Category.PARTIALLY_CORRECT)
     assert keys.action("enter") is RaterAction.PLAY
@@ -263,8 +264,7 @@ def test_validate_describes_each_file_of_a_round(folder: Path, tmp_path: Path) -
 
 
 def test_old_key_file_opens_after_new_actions_were_added(tmp_path: Path) -> None:
-    path = tmp_path / "keys.yaml"
-    path.write_text("rater_keys: mine\nplay_slower: left\nplay_query: right\nwrong: e\n")
+    path = file_with(tmp_path / "keys.yaml", "rater_keys: mine\nplay_slower: left\nplay_query: right\nwrong: e\n")
     keys = load_rater_keys(path)
     assert (keys.actions[RaterAction.PLAY_SLOWER], keys.category("e")) == ("left", Category.WRONG)
     assert {keys.actions[action] for action in (RaterAction.EARLIER, RaterAction.LATER, RaterAction.FIND)} == {
@@ -299,8 +299,7 @@ HEAD = "trial,rater,category"
 
 
 def read(tmp_path: Path, content: str | bytes, kind: Format = Format.CSV, **names: str) -> JudgmentFile:
-    path = tmp_path / f"f.{kind.value}"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    path = file_with(tmp_path / f"f.{kind.value}", content if isinstance(content, bytes) else content.encode())
     return read_judgments(path, kind, WORDS, names)
 
 
@@ -454,8 +453,7 @@ def test_a_file_as_a_spreadsheet_saves_it(tmp_path: Path) -> None:
 
 
 def test_other_encodings_when_asked_for(tmp_path: Path) -> None:
-    path = tmp_path / "f.csv"
-    path.write_bytes(f"{HEAD}\nt1,Jürgen,wrong\n".encode("latin-1"))
+    path = file_with(tmp_path / "f.csv", f"{HEAD}\nt1,Jürgen,wrong\n".encode("latin-1"))
     assert read_judgments(path, Format.CSV, WORDS, encoding="latin-1").rows[0].text("rater") == "Jürgen"
 
 

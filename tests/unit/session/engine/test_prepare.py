@@ -24,6 +24,7 @@ from harness.session.engine.assemble import assemble, clock_of, equipment_of, re
 from harness.session.engine.prepare import plan_session, prepare, sound_path
 from harness.session.log.reader import LogReader, check
 from tests.command import harness
+from tests.files import file_with
 
 INPUTS = Path(__file__).parents[3] / "conformance" / "in_process"
 DEVICES = Path(__file__).parents[4] / "devices"
@@ -268,9 +269,7 @@ def written(folder: Path, *stimuli: str, trial: str = "") -> Path:
     """A scenario that plays each of these stimuli, given as their keys beside the id."""
     lines = [f"  - {{id: s{number}, {keys}}}" for number, keys in enumerate(stimuli)]
     trials = [f"  - {{id: t{number}, query: s{number}{trial}}}" for number in range(len(stimuli))]
-    path = folder / "scenario.yaml"
-    path.write_text(SCENARIO + "\n".join([*lines, "trials:", *trials, ""]))
-    return path
+    return file_with(folder / "scenario.yaml", SCENARIO + "\n".join([*lines, "trials:", *trials, ""]))
 
 
 def recording(folder: Path, name: str, samples: np.ndarray, rate_hz: int = RATE_HZ, share: float = 1) -> str:
@@ -334,8 +333,7 @@ def test_a_voice_that_cannot_speak_is_refused_by_both(tmp_path: Path, voice: str
 
 def test_a_probe_whose_voice_cannot_speak_is_refused_by_both(tmp_path: Path) -> None:
     soak = "{kind: ambient, hours: 0.01, sources: [{noise: pink}], probe: {every_s: 60, voice: {name: en-uss}}}"
-    scenario = tmp_path / "scenario.yaml"
-    scenario.write_text(f"scenario: soak\ntrials:\n  - {soak}\n")
+    scenario = file_with(tmp_path / "scenario.yaml", f"scenario: soak\ntrials:\n  - {soak}\n")
     (line,) = refused(scenario, tmp_path)
     assert "en-us" in line
 

@@ -22,6 +22,7 @@ from harness.transcripts.files.timed import read_ctm, read_stm
 from harness.transcripts.files.transcripts import read_pair, read_transcripts, read_trn
 from harness.transcripts.readings import rewrite
 from harness.transcripts.words import normalise
+from tests.files import file_with
 from tests.known import known
 from tests.unit.transcripts.files.told import Told, assert_told, problems_of, read_or_refused, told, written
 
@@ -94,8 +95,7 @@ LIST = 'voice,id,level_dbfs,note\nann,a_1,-26,\n\n bob ,b_1, -38 ,"said  ""hm"",
 
 
 def read(folder: Path, text: str | bytes, *, case_counts: bool = False, encoding: str | None = None) -> Groupings:
-    path = folder / "groups.csv"
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    path = file_with(folder / "groups.csv", text.encode() if isinstance(text, str) else text)
     return read_groups(path, encoding, case_counts=case_counts)
 
 
@@ -209,9 +209,7 @@ same:
 
 
 def saved(folder: Path, text: str) -> Path:
-    path = folder / "lamps.yaml"
-    path.write_text(text, encoding="utf-8")
-    return path
+    return file_with(folder / "lamps.yaml", text)
 
 
 def test_both_sides_of_a_pair_are_normalised_by_the_base(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TypeVar
 import pytest
 
 from harness.model.errors import InputError, InputProblems
+from tests.files import file_with
 
 Told = list[tuple[int, int, str]]
 Read = TypeVar("Read")
@@ -16,9 +17,7 @@ Read = TypeVar("Read")
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:
     """A file with that content, bytes as they are and text as UTF-8."""
-    path = folder / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
+    return file_with(folder / name, content if isinstance(content, bytes) else content.encode())
 
 
 def problems_of(read: Callable[[Path], object], path: Path) -> list[InputError]:

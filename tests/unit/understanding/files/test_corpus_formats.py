@@ -15,6 +15,7 @@ from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus, Slot, Utterance
 from harness.understanding.files.corpus_file import read_corpus
 from harness.understanding.files.corpus_writing import write_bio, write_intents_csv, write_jsonl
+from tests.files import file_with
 from tests.known import known
 from tests.unit.understanding.files.corpora import corpora, write_folder
 
@@ -115,8 +116,7 @@ def test_only_intents_are_split_at_separators(tmp_path: Path, header: str, end: 
 
 
 def test_other_columns_are_groups_and_text_is_the_words(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text('split,intent,id,text\ntrain,a,1,"yes, please"\n', encoding="utf-8")
+    path = file_with(tmp_path / "a.csv", 'split,intent,id,text\ntrain,a,1,"yes, please"\n')
     (utterance,) = read_corpus(path).utterances
     assert (utterance.words, utterance.groups) == (("yes,", "please"), (("split", "train"),))
 
@@ -141,23 +141,20 @@ def test_other_columns_are_groups_and_text_is_the_words(tmp_path: Path) -> None:
     ],
 )
 def test_intent_file_mistakes_name_their_line(tmp_path: Path, text: str | bytes, message: str) -> None:
-    path = tmp_path / "a.csv"
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    path = file_with(tmp_path / "a.csv", text.encode() if isinstance(text, str) else text)
     with pytest.raises(InputError) as caught:
         read_corpus(path)
     assert str(caught.value).startswith(f"{path}{message}")
 
 
 def test_a_list_of_texts_is_not_a_file_of_intents(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("id,text\na.wav,book a room\n", encoding="utf-8")
+    path = file_with(tmp_path / "a.csv", "id,text\na.wav,book a room\n")
     (utterance,) = read_corpus(path).utterances
     assert (utterance.id, utterance.words, utterance.intents) == ("a.wav", ("book", "a", "room"), None)
 
 
 def one(tmp_path: Path, text: str) -> Utterance:
-    path = tmp_path / "a.jsonl"
-    path.write_text(text, encoding="utf-8")
+    path = file_with(tmp_path / "a.jsonl", text)
     (utterance,) = read_corpus(path).utterances
     return utterance
 
@@ -219,23 +216,20 @@ def test_absent_annotation_is_none_and_empty_list_is_empty(tmp_path: Path) -> No
     ],
 )
 def test_jsonl_mistakes_are_reported_with_their_line(tmp_path: Path, line: str, message: str) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text('{"id": "first"}\n' + line + "\n", encoding="utf-8")
+    path = file_with(tmp_path / "a.jsonl", '{"id": "first"}\n' + line + "\n")
     with pytest.raises(InputError) as caught:
         read_corpus(path)
     assert str(caught.value).startswith(f"{path}:2: {message}")
 
 
 def test_an_id_that_is_there_twice_names_both_lines(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text('{"id": "a"}\n\n{"id": "a"}\n', encoding="utf-8")
+    path = file_with(tmp_path / "a.jsonl", '{"id": "a"}\n\n{"id": "a"}\n')
     with pytest.raises(InputError, match=rf"{path}:3: the id 'a' is already on line 1"):
         read_corpus(path)
 
 
 def test_an_empty_file_and_one_without_a_suffix_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text("\n", encoding="utf-8")
+    path = file_with(tmp_path / "a.jsonl", "\n")
     with pytest.raises(InputError, match="the file is empty"):
         read_corpus(path)
     with pytest.raises(
@@ -272,8 +266,7 @@ def place_of_what_is_wrong(path: Path, form: CorpusFormat) -> str | None:
 @given(data=st.data())
 def test_a_damaged_file_is_read_or_refused(form: CorpusFormat, data: st.DataObject) -> None:
     with TemporaryDirectory() as folder:
-        path = Path(folder) / f"a.{form}"
-        path.write_bytes(damaged(data, SOUND[form]))
+        path = file_with(Path(folder) / f"a.{form}", damaged(data, SOUND[form]))
         place = place_of_what_is_wrong(path, form)
         assert place in (None, str(path))
 

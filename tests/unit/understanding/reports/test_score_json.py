@@ -18,6 +18,7 @@ from harness.understanding.figures import SEED
 from harness.understanding.reports.score_json import read_score_json, score_json
 from harness.understanding.reports.score_text import SystemReport
 from harness.understanding.scoring import SystemCounts, add_system_counts, count_system, score
+from tests.files import file_with
 from tests.unit.understanding.reports.frames import INTENTS, made
 
 RULES = tuple(Rule(detail=detail) for detail in Detail)
@@ -61,8 +62,7 @@ def test_shards_put_together_in_any_order_are_the_whole_byte_for_byte(seed: int,
 
 def test_a_written_shard_is_read_back(tmp_path: Path) -> None:
     counts = counts_of(*made(1, 80))
-    path = tmp_path / "a.json"
-    path.write_text(score_json([SystemReport(counts, zero=SEED, labels=INTENTS)]), encoding="ascii")
+    path = file_with(tmp_path / "a.json", score_json([SystemReport(counts, zero=SEED, labels=INTENTS)]))
     report = read_score_json(path, "a.json")
     assert report.systems == (counts,)
     assert (report.zero, report.labels) == (SEED, INTENTS)
@@ -108,8 +108,7 @@ def test_a_shard_whose_predictions_have_no_values_is_refused() -> None:
     ],
 )
 def test_files_that_are_not_shards_are_refused(tmp_path: Path, text: str, problem: str) -> None:
-    path = tmp_path / "a.json"
-    path.write_bytes(text.encode("latin-1"))
+    path = file_with(tmp_path / "a.json", text.encode("latin-1"))
     with pytest.raises(InputError, match=problem):
         read_score_json(path, "a.json")
 
@@ -128,8 +127,7 @@ def test_a_file_with_one_value_changed_is_read_or_refused(
     node[key] = data.draw(
         st.none() | st.booleans() | st.integers(-2, 2) | st.text(max_size=2) | st.just([]) | st.just({})
     )
-    path = tmp_path_factory.getbasetemp() / "changed.json"
-    path.write_text(json.dumps(tree), encoding="utf-8")
+    path = file_with(tmp_path_factory.getbasetemp() / "changed.json", json.dumps(tree))
     try:
         report = read_score_json(path, "a.json")
     except InputError:
