@@ -17,7 +17,7 @@ from harness.lab.sound_server import LabSoundServer
 from harness.model.errors import SoundError
 from harness.rating.rater_player import open_player
 from tests.conformance.sound_path import RATE_HZ, recorder
-from tests.dashboard.bench import screen_text, shows, until
+from tests.dashboard.bench import press_until, screen_text, shows, until
 from tests.dashboard.seats import SMALL, ready, rows, seated
 from tests.known import known
 from tests.rating_sessions import rating_session
@@ -45,15 +45,12 @@ async def test_each_response_plays_arrives_and_is_counted(lab_sound: LabSoundSer
                 ended_s = time.monotonic()
                 length_ms = round(app.room.response_sound(first).duration_s * 1000)
                 assert app.desk.view.draft.heard_ms == length_ms
-                await pilot.press("s")
-                await until(pilot, shows(pilot, " slower "))
+                await press_until(pilot, shows(pilot, " slower "), "s")
                 await until(pilot, lambda: app.desk.view.draft.plays == 2, 20.0)
                 assert app.desk.view.draft.heard_ms == pytest.approx(2 * length_ms, abs=LENGTH_WITHIN_MS)
                 # The query is no part of the response.
-                await pilot.press("a")
-                await until(pilot, shows(pilot, " query"))
-                await pilot.press("p", "1")
-                await until(pilot, lambda: len(rows(session)) == 1)
+                await press_until(pilot, shows(pilot, " query"), "a")
+                await press_until(pilot, lambda: len(rows(session)) == 1, "p", "1")
                 (row,) = rows(session)
                 assert row.plays == 2
                 await ready(pilot)
@@ -91,11 +88,9 @@ async def test_a_lost_sound_server_is_reported_and_rating_continues(lab_sound: L
             os.kill(lab_sound.pid, signal.SIGKILL)
             try:
                 await until(pilot, shows(pilot, "the sound failed"))
-                await pilot.press("1")
-                await until(pilot, lambda: len(rows(session)) == 1)
+                await press_until(pilot, lambda: len(rows(session)) == 1, "1")
                 await until(pilot, shows(pilot, "no sound:"), 20.0)
-                await pilot.press("2")
-                await until(pilot, lambda: len(rows(session)) == 2)
+                await press_until(pilot, lambda: len(rows(session)) == 2, "2")
                 wait_until(lambda: not lab_sound.running(), 20.0, "the end of the server")
             finally:
                 lab_sound.start()
@@ -117,6 +112,5 @@ async def test_a_missing_sound_device_disables_playback_only(lab_sound: LabSound
     async with seated(session, player=player).run_test(size=(100, 30)) as pilot:
         await until(pilot, shows(pilot, "Did you mean 'harness_speaker'?"))
         assert "┃" not in screen_text(pilot)
-        await pilot.press("1")
-        await until(pilot, lambda: len(rows(session)) == 1)
+        await press_until(pilot, lambda: len(rows(session)) == 1, "1")
         assert rows(session)[0].plays == 0

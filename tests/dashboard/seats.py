@@ -63,8 +63,11 @@ def rows(folder: Path) -> list[Judgment]:
     return [entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven)]
 
 
-async def press(pilot: Pilot[int], *keys: str) -> None:
-    """Keys as a person presses them: each after the last one has been drawn, and none of them held down."""
+async def press(pilot: Pilot[int], *keys: str, then: str = "") -> None:
+    """Keys as a person presses them: each after the last one has been drawn, and none of them held down.
+
+    then: waits until the screen shows this text.
+    """
     assert isinstance(pilot.app, GuardedApp)
     heard = pilot.app.guard._keys
     for key in ("minus" if key == "-" else key for key in keys):
@@ -75,6 +78,8 @@ async def press(pilot: Pilot[int], *keys: str) -> None:
             await pilot.pause(2 * APART_S)  # the guard looks again after REPEAT_S
         await pilot.pause(0)  # what came by then is handled
         await until(pilot, lambda: not any(line._enters for line in pilot.app.screen.query(VerbatimInput)))
+    if then:
+        await until(pilot, shows(pilot, then))
 
 
 def adjudication(session: Path) -> None:

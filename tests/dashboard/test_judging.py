@@ -72,8 +72,7 @@ async def test_earlier_responses_are_opened_by_steps_and_by_words_and_changed(se
             assert words in screen_text(pilot)
         await press(pilot, "right", "right")
         assert app.desk.view.item == waiting
-        await press(pilot, "e")
-        await until(pilot, shows(pilot, "Words from the query"))
+        await press(pilot, "e", then="Words from the query")
         await press_until(pilot, shows(pilot, "Which one do you want to open again?"), *"hum", "enter")
         await press_until(pilot, lambda: app.desk.view.again, "1")
         await press(pilot, "3")
@@ -101,8 +100,7 @@ async def test_undo_survives_a_restart_and_the_item_comes_back_as_it_was_judged(
         assert (last.category, last.comment, last.confidence) == (Category.CORRECT, "hum", 1)
         assert last.trial_id == wrong.trial_id
         await press(pilot, "u")
-        await press(pilot, "u")
-        await until(pilot, shows(pilot, "nothing is left to undo"))
+        await press(pilot, "u", then="nothing is left to undo")
 
 
 async def test_leaving_after_a_failed_save_says_so(session: Path) -> None:
@@ -125,8 +123,7 @@ async def test_raters_of_a_shared_round_are_not_sent_to_their_agreement(
 ) -> None:
     session = rating_session(tmp_path / "s1", 1)
     async with sitting(seated(session, round_=RatingRound(raters=raters))) as (_, pilot):
-        await press(pilot, "1")
-        await until(pilot, shows(pilot, "All done. Thank you."))
+        await press(pilot, "1", then="All done. Thank you.")
         assert ("report agreement" in screen_text(pilot)) is not bool(raters)
 
 
@@ -139,8 +136,7 @@ async def test_skipped_ones_come_at_the_end_with_a_mark(tmp_path: Path) -> None:
         await press(pilot, "1", "2")
         assert app.desk.view.item == skipped
         assert "before  left for later" in screen_text(pilot)
-        await press(pilot, "3")
-        await until(pilot, shows(pilot, "All done. Thank you."))
+        await press(pilot, "3", then="All done. Thank you.")
         assert rows(session)[-1].replaces == rows(session)[0].id
 
 
@@ -175,8 +171,7 @@ async def test_the_transcript_is_hidden_until_asked_for_and_that_is_stored(sessi
         assert ANSWERS[item.query] not in screen_text(pilot)
         await press(pilot, "t")
         assert f"said    “{ANSWERS[item.query]}”" in screen_text(pilot)
-        await press(pilot, "t")
-        await until(pilot, shows(pilot, "escape goes back"))
+        await press(pilot, "t", then="escape goes back")
         await press(pilot, "escape", "1")
         *others, last = rows(session)
         assert last.transcript_shown
@@ -208,15 +203,12 @@ async def test_the_screen_never_names_the_device(session: Path) -> None:
 
 async def test_the_aid_leads_to_a_category_that_is_saved_with_its_path(session: Path) -> None:
     async with sitting(seated(session)) as (app, pilot):
-        await press(pilot, "question_mark")
-        await until(pilot, shows(pilot, "of at most"))
+        await press(pilot, "question_mark", then="of at most")
         assert "(known)" in screen_text(pilot)
         await press(pilot, "question_mark")
         assert "of at most" not in screen_text(pilot), "its key closes it, too"
-        await press(pilot, "question_mark", "b")
-        await until(pilot, shows(pilot, "That makes it  Slot request"))
-        await press(pilot, "backspace")
-        await until(pilot, shows(pilot, "of at most"))
+        await press(pilot, "question_mark", "b", then="That makes it  Slot request")
+        await press(pilot, "backspace", then="of at most")
         assert rows(session) == []
         await press(pilot, "c", "enter")
         (row,) = rows(session)
@@ -242,15 +234,13 @@ async def test_a_training_round_explains_each_answer(session: Path) -> None:
     async with sitting(seated(session, round_=round_), SMALL, "TRAINING 1 of 2") as (_app, pilot):
         await press(pilot, "x")
         assert "an exercise needs a category" in screen_text(pilot)
-        await press(pilot, "2")
-        await until(pilot, shows(pilot, "Right: Partially correct"))
+        await press(pilot, "2", then="Right: Partially correct")
         assert "It names one of two." in screen_text(pilot)
         assert "x skip" not in screen_text(pilot)
         await press(pilot, "m")
         await ready(pilot, "TRAINING 2 of 2")
         assert "seen    It was paused." in screen_text(pilot)
-        await press(pilot, "9")
-        await until(pilot, shows(pilot, "Not Wrong, but Correct"))
+        await press(pilot, "9", then="Not Wrong, but Correct")
         await press(pilot, "u")
         await ready(pilot, "TRAINING 2 of 2")
         await press(pilot, "1", "space")
@@ -263,16 +253,14 @@ async def test_what_cannot_be_saved_stays_in_sight_and_says_why(session: Path) -
     blocked.mkdir()
     async with sitting(seated(session)) as (app, pilot):
         item = app.desk.view.item
-        await press(pilot, "k", "1")
-        await until(pilot, shows(pilot, "NOT SAVED"))
+        await press(pilot, "k", "1", then="NOT SAVED")
         assert app.desk.view.item == item
         assert "item 1 of 12" in screen_text(pilot)
         assert all(
             f"{key} {CATEGORY_LETTERS[category]} {LABELS[category]}" in screen_text(pilot) for key, category in KEYS
         )
         blocked.rmdir()
-        await press(pilot, "1")
-        await until(pilot, shows(pilot, "item 2 of 12"))
+        await press(pilot, "1", then="item 2 of 12")
         assert "NOT SAVED" not in screen_text(pilot)
         (row,) = rows(session)
         assert row.confidence == 1
@@ -359,8 +347,7 @@ async def test_keys_can_be_read_from_a_file(session: Path) -> None:
         await pilot.pause(0.1)
         await press(pilot, "p")
         assert len(rows(session)) == 4, "a category, not the setting of the same key"
-        await press(pilot, "ä")
-        await until(pilot, shows(pilot, "of at most"))
+        await press(pilot, "ä", then="of at most")
         await press(pilot, "escape", "f10")
     assert app.return_value == 0
 
@@ -474,8 +461,7 @@ async def test_an_adjudicator_sees_the_inputs_and_settles_with_one_key(session: 
         last = rows(session)[-1]
         assert last.adjudicates == tuple(row.id for row in item.inputs)
         assert (last.rater, last.category) == ("eve", Category.PARTIALLY_CORRECT)
-        await press(pilot, "1")
-        await until(pilot, shows(pilot, "All done. Thank you."))
+        await press(pilot, "1", then="All done. Thank you.")
 
 
 async def test_a_judgment_given_elsewhere_meanwhile_takes_the_item_away_from_a_panel(session: Path) -> None:

@@ -11,7 +11,7 @@ from harness.base.user_text import MAX_TEXT_CHARS
 from harness.model.effect import EffectCheck, EffectEvidence, EffectOutcome, EffectSource
 from harness.model.judgment import Category, RaterKeys, RatingRound
 from harness.rating.rating_room import open_room
-from tests.dashboard.bench import screen_text, shows, until
+from tests.dashboard.bench import screen_text, until
 from tests.dashboard.seats import SIZES, SittingApp, press, ready
 from tests.dashboard.test_hostile import HOSTILE, raw
 from tests.judged_sessions import judged
@@ -40,18 +40,14 @@ async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]
         await ready(pilot, "[/red]")
         assert raw(pilot) == []
         desk.set_comment(HOSTILE[:MAX_TEXT_CHARS])
-        await press(pilot, "t")
-        await until(pilot, shows(pilot, "all text"))
+        await press(pilot, "t", then="all text")
         assert raw(pilot) == []
         assert "[/red] [wake]" in screen_text(pilot)
-        await press(pilot, "t")
-        await until(pilot, shows(pilot, "x" * 60))
+        await press(pilot, "t", then="x" * 60)
         assert raw(pilot) == []
-        await press(pilot, "escape", "question_mark")
-        await until(pilot, shows(pilot, "of at most"))
+        await press(pilot, "escape", "question_mark", then="of at most")
         assert raw(pilot) == []
-        await press(pilot, "escape", "c")
-        await until(pilot, shows(pilot, "Comment, saved"))
+        await press(pilot, "escape", "c", then="Comment, saved")
         assert raw(pilot) == []
         await press(pilot, "escape", "1")
         await until(pilot, lambda: desk.view.position == 2 or "2 left" in screen_text(pilot))

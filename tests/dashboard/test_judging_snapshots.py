@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from harness.base.presence import Presence
 from harness.model.judgment import Category, Exercise, RatingRound
-from tests.dashboard.bench import shows, still, until
+from tests.dashboard.bench import still
 from tests.dashboard.seats import SIZES, adjudication, press, ready, seated
 from tests.dashboard.test_snapshots import Compare
 from tests.rating_sessions import rating_session
@@ -40,18 +40,14 @@ def test_screen(
         await ready(pilot)
         match screen:
             case "item":
-                await press(pilot, "t", "k", "c", *"mumbled", "enter")
-                await until(pilot, shows(pilot, "“mumbled”"))
+                await press(pilot, "t", "k", "c", *"mumbled", "enter", then="“mumbled”")
             case "aid":
-                await press(pilot, "question_mark")
-                await until(pilot, shows(pilot, "of at most"))
+                await press(pilot, "question_mark", then="of at most")
             case "explained":
-                await press(pilot, "9")
-                await until(pilot, shows(pilot, "any key continues"))
+                await press(pilot, "9", then="any key continues")
             case "finished":
                 for left in ("1 left", "0 left"):
-                    await press(pilot, "1" if left == "1 left" else "2")
-                    await until(pilot, shows(pilot, left))
+                    await press(pilot, "1" if left == "1 left" else "2", then=left)
         await still(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=before)

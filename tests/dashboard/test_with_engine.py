@@ -220,8 +220,7 @@ async def test_two_dashboards_judge_the_same_response(runs: Runs) -> None:
             await first.press("1")
             # The other one's item is not open any more; its next key is for the next one.
             await until(second, shows(second, "1 of 3 done"))
-            await second.press("2")
-            await until(first, shows(first, "2 of 3 done"))
+            await press_until(first, shows(first, "2 of 3 done"), "2")
             judged = {row.judgment.trial_id: row.judgment.category for row in found(folder, JudgmentGiven)}
             assert list(judged.values()) == [Category.CORRECT, Category.PARTIALLY_CORRECT]
             await second.press("ctrl+q")
