@@ -248,10 +248,6 @@ class SlotAgreement:
     concepts: tuple[tuple[str, int, int, int], ...]
 
 
-def _slots_of_concept(slots: Slots, concept: str) -> set[Slot]:
-    return {slot for slot in slots if slot.concept == concept}
-
-
 def slot_agreement(
     first: Sequence[Slots], second: Sequence[Slots], concepts: Sequence[str], resamples: int = RESAMPLES
 ) -> SlotAgreement:
@@ -267,7 +263,7 @@ def slot_agreement(
     for concept in concepts:
         in_both = only_first = only_second = 0
         for pair in pairs:
-            first_slots, second_slots = (_slots_of_concept(slots, concept) for slots in pair)
+            first_slots, second_slots = ({slot for slot in slots if slot.concept == concept} for slots in pair)
             in_both += len(first_slots & second_slots)
             only_first += len(first_slots - second_slots)
             only_second += len(second_slots - first_slots)

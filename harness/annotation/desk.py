@@ -328,10 +328,6 @@ class AnnotationDesk:
     def _labels_in_words(self, utterance: str, intents: Intents, slots: Slots) -> str:
         return labels_text(intents, slot_texts(self._words.get(utterance, ()), slots))
 
-    def _marked_text(self, utterance: str) -> str:
-        """The text of an utterance, with the proposed slots in brackets."""
-        return marked_text(self._words.get(utterance, ()), self._work.proposed_slots(utterance))
-
     def _restore_page(self, intents: Intents, withdrawn: Sequence[Act]) -> None:
         """Shows a page that was taken back, with its strikes, as far as it is still to be done.
 
@@ -427,7 +423,12 @@ class AnnotationDesk:
         if page is None:
             return ()
         return tuple(
-            PageLine(number, utterance, self._marked_text(utterance), utterance in page.struck)
+            PageLine(
+                number,
+                utterance,
+                marked_text(self._words.get(utterance, ()), self._work.proposed_slots(utterance)),
+                utterance in page.struck,
+            )
             for number, utterance in enumerate(page.utterances, 1)
         )
 

@@ -95,7 +95,7 @@ class Findings:
     def refuse(self) -> None:
         """Raises InputProblems if there are any, in the order of their places."""
         if self.problems:
-            raise InputProblems(sorted(self.problems, key=_sort_key))
+            raise InputProblems(sorted(self.problems, key=place_of_problem))
 
     def check(self, model: type[Keys], content: object) -> None:
         """Notes everything in the whole file that does not validate as `model`."""
@@ -193,7 +193,8 @@ def _value_text(value: object) -> str:
     return str(value)
 
 
-def _sort_key(problem: InputError) -> tuple[str, int, int]:
+def place_of_problem(problem: InputError) -> tuple[str, int, int]:
+    """The key by which problems are sorted; those without a place come first."""
     place = problem.place or Place("")
     return (place.file, place.line, place.column)
 

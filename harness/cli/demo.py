@@ -61,7 +61,8 @@ def command(
         else:
             lab.end()
         if keep_lab:
-            click.echo(f"The lab is still running. To stop it: {_stop_command()}")
+            stop = f"HARNESS_LAB={os.environ['HARNESS_LAB']} harness admin lab down"
+            click.echo(f"The lab is still running. To stop it: {stop}")
     sys.exit(status)
 
 
@@ -71,7 +72,3 @@ def _await_exit(engine: EnginePlace) -> bool:
     while engine.alive and progress_of(Path(engine.folder)).finished and time.monotonic() < deadline_s:
         time.sleep(0.05)
     return not engine.alive
-
-
-def _stop_command() -> str:
-    return f"HARNESS_LAB={os.environ['HARNESS_LAB']} harness admin lab down"

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -408,10 +408,7 @@ def _standard_input() -> StreamSource:
     """Standard input as an unbuffered source. A thread blocked in a buffered one would keep the program from ending."""
     from harness.devices.device_sources import StreamSource
 
-    def open_unbuffered() -> BinaryIO:
-        return os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
-
-    return StreamSource(STDIN, open_unbuffered)
+    return StreamSource(STDIN, lambda: os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0))
 
 
 def _print_updates(

@@ -80,11 +80,6 @@ def duration_text(duration_s: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def _clock_text(wall_s: float) -> str:
-    """Such as `14:05`."""
-    return time.strftime("%H:%M", time.localtime(wall_s))
-
-
 STILL_OPEN = 1  # Exit status.
 WATCH_INTERVAL_S = 3.0
 _ANSWERS = click.Tuple([str, click.Choice([word.value for word in EffectOutcome])])
@@ -184,7 +179,7 @@ def _record_answer(item: EffectItem, outcome: EffectOutcome, detail: str, observ
         overruled = f"overrules {previous.by}, who answered {previous.word.value}"
         detail = f"{detail} ({overruled})" if detail else overruled
         previous_text = f"{plain_text(previous.by, 40)}, who answered {previous.word.value}"
-        line = f"{line}. It overrules {previous_text} at {_clock_text(previous_wall_s)}"
+        line = f"{line}. It overrules {previous_text} at {time.strftime('%H:%M', time.localtime(previous_wall_s))}"
     elif item.evidence.source is EffectSource.DEVICE and item.evidence.word is not outcome:
         line = f"{line}. It overrules the device: {plain_text(item.evidence.said, 200)}"
     with closing(JudgmentLog(item.folder)) as log:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.base.findings import place_of_problem
 from harness.base.foreign import plain_text
 from harness.base.progress import tracked
 from harness.cli.options import SHIPPED_FILE, argument, json_option, verb
@@ -132,7 +133,7 @@ class ValidatedFiles:
                 self.add_problem(error)
 
     def sorted_problems(self) -> list[InputError]:
-        return sorted(self.problems, key=lambda problem: _sort_key(problem.place))
+        return sorted(self.problems, key=place_of_problem)
 
 
 @verb("validate")
@@ -321,7 +322,3 @@ def _error_json(error: InputError | UnmetNeed) -> dict[str, object]:
     place = error.place or Place("")
     place_fields = {"file": place.file, "line": place.line or None, "column": place.column or None}
     return {**place_fields, "what": error.what, "remedy": error.remedy}
-
-
-def _sort_key(place: Place | None) -> tuple[str, int, int]:
-    return (place.file, place.line, place.column) if place else ("", 0, 0)

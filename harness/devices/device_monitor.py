@@ -274,7 +274,9 @@ class DeviceMonitor:
             reason = re.search(r" \(([^()]*)\)$", results[0].text)
         # In a sample, {device} is the profile's name, whatever replaced it in the topics here.
         topic = "/".join("{device}" if part == self.device else part for part in output.topic.split("/"))
-        snippet = _message_snippet(topic, text, results if mapped else ())
+        # The payload is kept as it arrived, as text.
+        gives = _observations_yaml(results if mapped else ())
+        snippet = f"  - topic: {_quote(topic)}\n    payload: {_quote(text)}\n    gives: [{gives}]\n"
         why = plain_text(reason[1]) if reason else ""
         words = _observations_text(results) if mapped else ""
         return [MonitorRow(output.wall_s, line, words, mapped, why, snippet, retained=output.retained)]
@@ -338,11 +340,6 @@ def _line_snippet(lines: list[str], results: tuple[Observation, ...]) -> str:
     if not lines:
         return ""
     return f"  - lines: [{', '.join(_quote(line) for line in lines)}]\n    gives: [{_observations_yaml(results)}]\n"
-
-
-def _message_snippet(topic: str, text: str, results: tuple[Observation, ...]) -> str:
-    # The payload is kept as it arrived, as text.
-    return f"  - topic: {_quote(topic)}\n    payload: {_quote(text)}\n    gives: [{_observations_yaml(results)}]\n"
 
 
 def _observations_yaml(results: tuple[Observation, ...]) -> str:

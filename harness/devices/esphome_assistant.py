@@ -104,11 +104,9 @@ class EsphomeAssistant:
 
     async def _listen_to_datagrams(self) -> None:
         """Listens for sound in UDP packets, for firmware without sound over the API."""
-
-        def new_protocol() -> _Datagrams:
-            return _Datagrams(self._client.connected_address, self._receive_sound)
-
-        transport, _ = await self._loop.create_datagram_endpoint(new_protocol, local_addr=("0.0.0.0", 0))
+        transport, _ = await self._loop.create_datagram_endpoint(
+            lambda: _Datagrams(self._client.connected_address, self._receive_sound), local_addr=("0.0.0.0", 0)
+        )
         self._datagrams = transport
         self._port = transport.get_extra_info("sockname")[1]
 

@@ -71,7 +71,8 @@ def collect_files(place: str, encoding: str | None = None) -> CollectedFiles:
     encoding: encoding of a manifest; None for UTF-8.
     """
     if place == "-":
-        return _of_names(place, [line.rstrip("\r\n") for line in _standard_input_lines() if line.strip()])
+        lines = io.TextIOWrapper(sys.stdin.buffer, "utf-8-sig", errors="surrogateescape", newline="\n")
+        return _of_names(place, [line.rstrip("\r\n") for line in lines if line.strip()])
     lower = place.lower()
     path = Path(place)
     if path.is_dir():
@@ -110,10 +111,6 @@ def _of_names(place: str, names: Sequence[str]) -> CollectedFiles:
     top = place if Path(place).is_dir() else ""
     folders = (os.path.relpath(os.path.dirname(name), top) if top else os.path.dirname(name) for name in names)
     return CollectedFiles(place, tuple(names), {FOLDER: tuple("" if folder == "." else folder for folder in folders)})
-
-
-def _standard_input_lines() -> Iterator[str]:
-    return io.TextIOWrapper(sys.stdin.buffer, "utf-8-sig", errors="surrogateescape", newline="\n")
 
 
 def _sounds_of_match(name: str) -> Iterator[str]:

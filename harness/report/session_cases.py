@@ -224,7 +224,8 @@ def session_cases(
     plays = (play for device in session.devices for play in session.wake.plays(device))
     missed = [play for play in plays if play.kind is TrialKind.WAKE and play.reading.hit is None]
     yield first_cases("missed", "False rejects", missed, lambda play: _false_reject_case(play, session, folder, sounds))
-    failed = [trial for trial in session.progress.trials if _is_failed_query(trial)]
+    queries = (trial for trial in session.progress.trials if trial.trial.listening is None)
+    failed = [trial for trial in queries if trial.outcome is not None and trial.outcome not in MARK_OF_OUTCOME]
     yield first_cases("wrong", "Queries that failed", failed, lambda trial: _failed_query_case(trial, folder, sounds))
     if rated is not None:
         figures = rated.agreement
@@ -237,10 +238,6 @@ def session_cases(
             items,
             lambda item: _differing_case(item, figures, responses[item.trial_id], folder, sounds),
         )
-
-
-def _is_failed_query(trial: TrialProgress) -> bool:
-    return trial.trial.listening is None and trial.outcome is not None and trial.outcome not in MARK_OF_OUTCOME
 
 
 def _word_lines(trial: Trial, heard: str | None, transcript: str | None) -> Iterator[str]:

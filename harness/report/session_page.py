@@ -178,7 +178,7 @@ def _session_values(path: Path, number: int, sounds: PageSounds) -> dict[str, An
     trials = [trial.trial for trial in progress.trials]
     words_by = [(axis, by_group(heard, axis)) for axis in ("device", *_varying_axes(trials))]
     no_clip = "no clip was kept"
-    if _has_no_microphone(progress):
+    if not any(trial.microphone for trial in trials):
         no_clip += ": the bench has no microphone"
     return {
         "session": session,
@@ -257,10 +257,6 @@ def _varying_axes(trials: Sequence[Trial]) -> list[str]:
         for axis, label in trial.conditions:
             labels.setdefault(axis, set()).add(label)
     return [axis for axis, axis_labels in labels.items() if len(axis_labels) > 1]
-
-
-def _has_no_microphone(progress: Progress) -> bool:
-    return not any(trial.trial.microphone for trial in progress.trials)
 
 
 def _constant_conditions(trials: Sequence[Trial]) -> list[tuple[str, str]]:

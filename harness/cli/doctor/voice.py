@@ -40,7 +40,10 @@ def report_voice(bench: Path, device: str, *, at_most: int, minutes: float, as_j
     probe = _probe_text(match.voice) if match else ""
     if as_json:
         fields = {"device": device, "phrase": phrase, "found": match is not None, "probe": probe}
-        rows = [_result_json(result) for result in results]
+        rows = [
+            picked(result.voice, "engine", "name") | picked(result, "heard", "said", "delay_s", "trouble")
+            for result in results
+        ]
         click.echo(json.dumps({**fields, "voices": rows}, ensure_ascii=False, indent=2))
     elif match:
         click.echo(f"\n{plain_text(match.voice.label())} wakes {device}. In an ambient trial write:\n    {probe}")
@@ -58,10 +61,6 @@ def _result_line(result: VoiceResult) -> str:
     count_text = f"{result.heard} of {result.said}"
     cells = f"{plain_text(result.voice.label()):{VOICE_COLUMNS}}  {count_text:8}  {delay}"
     return f"{cells}  ({plain_text(result.trouble, 200)})" if result.trouble else cells
-
-
-def _result_json(result: VoiceResult) -> dict[str, object]:
-    return picked(result.voice, "engine", "name") | picked(result, "heard", "said", "delay_s", "trouble")
 
 
 def _probe_text(voice: VoiceSpec) -> str:

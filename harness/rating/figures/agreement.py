@@ -121,11 +121,6 @@ def rater_figures(
     )
 
 
-def gold_by_response(gold: Iterable[GoldItem]) -> dict[tuple[str, str], GoldItem]:
-    """The gold items by session and trial."""
-    return {(gold_item.session, gold_item.trial): gold_item for gold_item in gold}
-
-
 def _figures_of_rater(
     rater: str,
     rows_in_force: Sequence[tuple[JudgedResponse, Judgment]],
@@ -334,7 +329,7 @@ def agreement_figures(
 
     gold, exercises: known answers of a round. A rater is compared with the consensus of the *others* (leave-one-out).
     """
-    gold_by_key = gold_by_response(gold)
+    gold_by_key = {(gold_item.session, gold_item.trial): gold_item for gold_item in gold}
     responses = [response for session in sessions for response in session.responses]
     judged = [response for response in responses if response.submitted]
     names = sorted({judgment.rater for response in judged for judgment in response.submitted})

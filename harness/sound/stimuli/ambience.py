@@ -98,7 +98,8 @@ class Ambiences:
         if ambience.pieces:
             samples = self._join_pieces(ambience.pieces, count, rate_hz, level_dbfs)
         elif ambience.noise is not None:
-            samples = _faded_noise(ambience.noise, count, rate_hz, level_dbfs, ambience.seed)
+            noise = make_noise(NoiseSpec(ambience.noise, 0.0), count, rate_hz, level_dbfs, ambience.seed)
+            samples = _fade_ends(noise.samples.copy(), rate_hz)
         else:
             samples = _join_sayings(ambience, count, rate_hz, speak)
         peak = float(np.abs(samples).max(initial=0.0))
@@ -163,11 +164,6 @@ def read_piece(piece: RecordingPiece, rate_hz: int) -> Samples:
     start = round(margin * rate_hz / file_rate_hz)
     samples: Samples = sound[start : start + round(piece.duration_s * rate_hz)]
     return samples
-
-
-def _faded_noise(kind: NoiseKind, count: int, rate_hz: int, level_dbfs: float, seed: int) -> Samples:
-    noise = make_noise(NoiseSpec(kind, 0.0), count, rate_hz, level_dbfs, seed)
-    return _fade_ends(noise.samples.copy(), rate_hz)
 
 
 def _join_sayings(ambience: Ambience, count: int, rate_hz: int, speak: Speak) -> Samples:
