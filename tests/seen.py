@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from harness.base import threads
 from harness.base.clocks import HostClock
-from harness.base.ports import Clock
+from harness.base.ports import Clock, Driver
 from harness.model.bench import DeviceProfile
 from harness.model.observation import LogLine, Observation, Wake
 
@@ -33,6 +33,14 @@ def until(holds: Callable[[], object], limit_s: float = 60.0, otherwise: str = "
         threads.sleep(min(0.3, max(0.005, 9 * (now_s - asked_s), min(0.02, 0.01 * (now_s - begun_s)))))
         asked_s = threads.monotonic()
     return threads.monotonic() - begun_s
+
+
+def gone(pid: int) -> bool:
+    """Whether no such process runs any more. One that has ended and that nobody has asked after is gone, too."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
 
 
 @dataclass
@@ -81,6 +89,13 @@ class Seen:
         """By the rate of a profile that names none: 50 log lines a second, 200 at once, and how many are left out."""
         most = 300 + 60 * (threads.monotonic() - self._begun_s)
         assert len(self.of(LogLine)) < most
+
+
+def opened(driver: Driver) -> Seen:
+    """Opens a driver. Returns the sink into which it reports."""
+    observations = Seen()
+    driver.open(observations)
+    return observations
 
 
 HELD = 0.9  # 0.99 is measured where nothing else runs (benchmarks/); beside other work a thread may wait longer

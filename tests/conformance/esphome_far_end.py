@@ -8,7 +8,6 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from cryptography.exceptions import InvalidTag
 from google.protobuf.message import Message
 from noise.connection import NoiseConnection
 
+from tests.conformance.far_end import FarEnd
 from tests.ports import free_port
 from tests.seen import until
 
@@ -122,7 +122,7 @@ class Encrypted:
         self._link.sendall(b"\x01" + len(data).to_bytes(2, "big") + data)
 
 
-class EsphomeFarEnd:
+class EsphomeFarEnd(FarEnd):
     """A device for several clients. key: encrypts. frozen: it takes what comes, and answers nothing.
 
     stubborn: it keeps its settings. commands: changes of settings that it was asked for. features: of its voice
@@ -223,14 +223,6 @@ class EsphomeFarEnd:
         """Bytes that are not a frame."""
         for link in tuple(self._links):
             link.sendall(b"\xff" * 100)
-
-    def __enter__(self) -> EsphomeFarEnd:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.lose()
 
     def _accept(self, server: socket.socket) -> None:
         with contextlib.suppress(OSError):

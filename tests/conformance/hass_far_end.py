@@ -7,12 +7,12 @@ import threading
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any
 
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import Server, ServerConnection, serve
 
+from tests.conformance.far_end import FarEnd
 from tests.ports import free_port
 
 TOKEN = "a.long-lived.token"
@@ -20,7 +20,7 @@ KITCHEN, HALL = "assist_satellite.kitchen", "assist_satellite.hall"
 PIPELINE = "01hp2qn3txcy889v4ceffyw0nj"
 
 
-class HassFarEnd:
+class HassFarEnd(FarEnd):
     """Satellites and pipeline runs. ahead_s: how far its clock is ahead of this host's."""
 
     def __init__(self, *satellites: str, ahead_s: float = 0.0, names_satellites: bool = True) -> None:
@@ -102,14 +102,6 @@ class HassFarEnd:
         with self._lock:
             self.stage(run, "run-end")
             self.change("idle", satellite)
-
-    def __enter__(self) -> HassFarEnd:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.lose()
 
     def _accept(self, server: Server) -> None:
         with suppress(OSError):  # shut down before it began

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import cv2
 import numpy as np
 
-from tests.ports import free_port
+from tests.conformance.far_end import TcpFarEnd
 
 SIZE = (160, 120)
 """Width and height of the pictures."""
@@ -44,19 +42,15 @@ def video(path: Path, colours: Iterable[str], fps: float = 25.0) -> Path:
     return path
 
 
-class PictureServer:
+class PictureServer(TcpFarEnd):
     """Sends what the lamp shows as multipart JPEG, `fps` times per second. frozen: it sends nothing, and stays open."""
 
     def __init__(self, fps: float = 30.0) -> None:
         self.shows = "off"
         self.frozen = False
         self.fps = fps
-        self.port = free_port()
         self._jpegs = {colour: cv2.imencode(".jpg", picture(colour))[1].tobytes() for colour in COLOURS}
-        self._lock = threading.Lock()
-        self._listening: socket.socket | None = None
-        self._peers: list[socket.socket] = []
-        self.mend()
+        super().__init__()
 
     def show(self, colour: str) -> None:
         self.shows = colour
@@ -65,42 +59,7 @@ class PictureServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/video"
 
-    def mend(self) -> None:
-        self._listening = listening = socket.create_server(("127.0.0.1", self.port))
-        threading.Thread(target=self._accept, args=(listening,), daemon=True).start()
-
-    def lose(self) -> None:
-        with self._lock:
-            listening, self._listening = self._listening, None
-            peers, self._peers = self._peers, []
-        if listening is not None:
-            listening.shutdown(socket.SHUT_RDWR)
-            listening.close()
-        for peer in peers:
-            with contextlib.suppress(OSError):
-                peer.shutdown(socket.SHUT_RDWR)
-            peer.close()
-
-    def __enter__(self) -> PictureServer:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.lose()
-
-    def _accept(self, listening: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                peer, _ = listening.accept()
-                with self._lock:
-                    if self._listening is not listening:
-                        peer.close()
-                        return
-                    self._peers.append(peer)
-                threading.Thread(target=self._send, args=(peer,), daemon=True).start()
-
-    def _send(self, peer: socket.socket) -> None:
+    def _serve(self, peer: socket.socket) -> None:
         with contextlib.suppress(OSError):
             peer.recv(4096)
             peer.sendall(b"HTTP/1.0 200 OK\r\nContent-Type: multipart/x-mixed-replace; boundary=frame\r\n\r\n")

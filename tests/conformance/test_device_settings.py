@@ -20,7 +20,7 @@ from harness.session.engine.launch import start_engine
 from tests.conformance.engine_runs import Runs, kill, play_out, rows, wait_for
 from tests.conformance.esphome_far_end import GAIN, SENSITIVITY, EsphomeFarEnd
 from tests.known import known
-from tests.seen import Around, Seen
+from tests.seen import Around, opened
 from tests.written_sessions import records
 
 SCENARIO = """\
@@ -139,8 +139,7 @@ def test_a_device_that_keeps_its_value_is_reported() -> None:
 def test_a_device_that_restarts_gets_its_settings_again() -> None:
     with EsphomeFarEnd() as device:
         driver = EsphomeDevice("pe", EsphomeOptions(address=device.address, states=False), Around())
-        observations = Seen()
-        driver.open(observations)
+        observations = opened(driver)
         try:
             driver.set_setting("number.gain", "12")
             device.lose()

@@ -27,7 +27,7 @@ from tests.conformance.offline.said import say
 from tests.conformance.typed import HARNESS, Typed, typing_in
 from tests.known import known
 from tests.ports import free_port, listens
-from tests.seen import Around, Seen
+from tests.seen import Around, opened
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tests" / "external_driver"
@@ -188,8 +188,7 @@ def reset(device: socket.socket) -> None:
 @pytest.mark.parametrize("end", [reset, socket.socket.close])
 def test_driver_of_the_page_reports_loss_and_return(driver_of_page: tuple[Any, socket.socket], end: Any) -> None:
     driver, server = driver_of_page
-    observations = Seen()
-    driver.open(observations)
+    observations = opened(driver)
     device, _ = server.accept()
     device.sendall(b"woke, 90 %\nphrase hey lamp\n")
     assert observations.first(Wake).phrase == "hey lamp"
@@ -205,8 +204,7 @@ def test_driver_of_the_page_reports_loss_and_return(driver_of_page: tuple[Any, s
 
 def test_driver_of_the_page_lets_rules_time_out(driver_of_page: tuple[Any, socket.socket]) -> None:
     driver, server = driver_of_page
-    observations = Seen()
-    driver.open(observations)
+    observations = opened(driver)
     with server.accept()[0] as device:
         device.sendall(b"woke, 90 %\n")  # and no phrase follows, nor any other byte
         assert observations.first(Wake).score == 0.9
@@ -215,8 +213,7 @@ def test_driver_of_the_page_lets_rules_time_out(driver_of_page: tuple[Any, socke
 def test_driver_of_the_page_closes_in_any_state(driver_of_page: tuple[Any, socket.socket]) -> None:
     driver, server = driver_of_page
     driver.close()
-    observations = Seen()
-    driver.open(observations)
+    observations = opened(driver)
     reset(server.accept()[0])
     server.close()
     observations.first(LinkLost)

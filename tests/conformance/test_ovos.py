@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,7 +33,7 @@ from harness.session.engine.launch import start_engine
 from harness.session.engine.prepare import prepare
 from tests.conformance.engine_runs import Runs, rows, wait_for
 from tests.conformance.web_far_ends import WebServer
-from tests.ports import free_port
+from tests.ports import free_port, listens
 from tests.seen import Around, Seen
 
 RECORDED = (Path(__file__).parents[1] / "data" / "ovos" / "session.jsonl").read_text(encoding="utf-8").splitlines()
@@ -153,20 +152,12 @@ def real_bus(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
     with (folder / "bus.log").open("ab") as log:
         process = subprocess.Popen(["ovos-messagebus"], env=around, stdout=log, stderr=log)
     try:
-        wait_for(lambda: _listens(port), 60, "the message bus")
+        wait_for(lambda: listens(port), 60, "the message bus")
         yield process
     finally:
         process.send_signal(signal.SIGCONT)
         process.kill()
         process.wait()
-
-
-def _listens(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), 1).close()
-    except OSError:
-        return False
-    return True
 
 
 @pytest.mark.extra

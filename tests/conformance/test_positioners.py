@@ -253,6 +253,25 @@ def test_cancelled_stand_command_returns_at_once(tmp_path: Path) -> None:
 
 
 @contextmanager
+def subscribed(
+    broker: Broker, topic: str, message: Callable[[mqtt.Client, object, mqtt.MQTTMessage], None]
+) -> Iterator[None]:
+    """A client at the broker that gets the messages of a topic."""
+    client, ready = mqtt.Client(CallbackAPIVersion.VERSION2), threading.Event()
+    client.on_message = message
+    client.on_subscribe = lambda *_: ready.set()
+    client.connect("127.0.0.1", broker.port)
+    client.subscribe(topic, 1)
+    client.loop_start()
+    assert ready.wait(20)
+    try:
+        yield
+    finally:
+        client.disconnect()
+        client.loop_stop()
+
+
+@contextmanager
 def slider(broker: Broker) -> Iterator[list[tuple[str, str]]]:
     """A far end at the broker that reports its place when it is there; what it was told."""
     orders: list[tuple[str, str]] = []
@@ -263,19 +282,8 @@ def slider(broker: Broker) -> Iterator[list[tuple[str, str]]]:
         time.sleep(TURNS_S)
         client.publish("slider/at", f'{{"at": {value}}}', qos=1, retain=True)
 
-    client = mqtt.Client(CallbackAPIVersion.VERSION2)
-    client.on_message = message
-    ready = threading.Event()
-    client.on_subscribe = lambda *_: ready.set()
-    client.connect("127.0.0.1", broker.port)
-    client.subscribe("slider/go/+", 1)
-    client.loop_start()
-    assert ready.wait(20)
-    try:
+    with subscribed(broker, "slider/go/+", message):
         yield orders
-    finally:
-        client.disconnect()
-        client.loop_stop()
 
 
 def test_a_slider_at_a_broker_has_arrived_when_it_publishes_so(tmp_path: Path) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import paho.mqtt.client as mqtt
-from paho.mqtt.enums import CallbackAPIVersion
 
 from harness.model.observation import LinkBack, LinkLost
 from harness.model.record import AttemptStarted, Observed, PowerSwitched, TrialFinished
@@ -17,7 +15,7 @@ from tests.conformance.boards import PosixBoard, posix_board
 from tests.conformance.engine_runs import kill, rows
 from tests.conformance.faulted_runs import SCENARIO, Session, assert_whole, bench, strike
 from tests.conformance.mqtt_bench import Broker
-from tests.conformance.test_positioners import Instrument
+from tests.conformance.test_positioners import Instrument, subscribed
 from tests.known import known
 from tests.written_sessions import records
 
@@ -34,18 +32,8 @@ def plug(broker: Broker, turned: Callable[[bool], None]) -> Iterator[list[str]]:
         client.publish("stat/plug/RESULT", f'{{"POWER":"{word}"}}')
         client.publish("stat/plug/POWER", word)
 
-    client, ready = mqtt.Client(CallbackAPIVersion.VERSION2), threading.Event()
-    client.on_message = message
-    client.on_subscribe = lambda *_: ready.set()
-    client.connect("127.0.0.1", broker.port)
-    client.subscribe("cmnd/plug/POWER", 1)
-    client.loop_start()
-    assert ready.wait(20)
-    try:
+    with subscribed(broker, "cmnd/plug/POWER", message):
         yield orders
-    finally:
-        client.disconnect()
-        client.loop_stop()
 
 
 def powers(board: PosixBoard) -> Callable[[bool], None]:

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from wyoming.event import Event, write_event
 
-from harness.base.ports import Driver
 from harness.devices import text_streams
 from harness.devices.profiles.profile import load_profile
 from harness.devices.serial.options import SerialOptions
@@ -25,7 +24,7 @@ from harness.model.observation import LinkBack, LinkLost, Transcript, Unread, Wa
 from tests.conformance.engine_runs import wait_for
 from tests.conformance.text_far_ends import Program, Server
 from tests.ports import free_port
-from tests.seen import HELD, Around, Seen, share_held
+from tests.seen import HELD, Around, Seen, opened, share_held
 
 PROFILE = """\
 device: talker
@@ -47,12 +46,6 @@ DETECTION = Event("detection", {"name": "ok_nabu", "timestamp": 1320})
 
 def python(text: str) -> CommandOptions:
     return CommandOptions(command=(sys.executable, "-c", text))
-
-
-def opened(driver: Driver) -> Seen:
-    observations = Seen()
-    driver.open(observations)
-    return observations
 
 
 @pytest.fixture
@@ -167,10 +160,7 @@ def test_the_restart_line_reaches_the_device(tmp_path: Path) -> None:
         opened(driver := TcpLog("it", TcpOptions(address=server.address, restart_line="reset now"), Around(tmp_path)))
         try:
             driver.restart()
-            deadline = time.monotonic() + 60
-            while b"".join(server.heard) != b"reset now\n":
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
+            wait_for(lambda: b"".join(server.heard) == b"reset now\n")
         finally:
             driver.close()
         other = TcpLog("it", TcpOptions(address=server.address), Around(tmp_path))

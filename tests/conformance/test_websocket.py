@@ -20,8 +20,8 @@ from harness.model.errors import DeviceError, InputError
 from harness.model.observation import LinkBack, LinkLost, LogLine, Unread, Wake
 from tests.conformance.engine_runs import wait_for
 from tests.conformance.web_far_ends import WebServer, echo_program
-from tests.ports import free_port
-from tests.seen import HELD, Around, Seen, share_held
+from tests.ports import free_port, listens
+from tests.seen import HELD, Around, Seen, opened, share_held
 
 PROFILE = """\
 device: talker
@@ -37,12 +37,6 @@ WOKE = '{"type": "woke", "phrase": "alexa"}'
 def profile(tmp_path: Path) -> DeviceProfile:
     (tmp_path / "talker.yaml").write_text(PROFILE, encoding="utf-8")
     return load_profile("talker", beside=tmp_path)
-
-
-def opened(driver: WebSocketLog) -> Seen:
-    observations = Seen()
-    driver.open(observations)
-    return observations
 
 
 def test_the_entry_point_loads_it() -> None:
@@ -108,7 +102,7 @@ def test_a_frozen_far_end_is_lost_and_a_killed_one_returns(tmp_path: Path) -> No
     driver = WebSocketLog("it", options, Around(tmp_path))
     program = echo_program(port)
     try:
-        wait_for(lambda: _answers(port), 30, "the program")
+        wait_for(lambda: listens(port), 30, "the program")
         observations = opened(driver)
         program.send_signal(signal.SIGSTOP)
         observations.wait(lambda: observations.of(LinkLost), 30, "the loss")
@@ -125,14 +119,6 @@ def test_a_frozen_far_end_is_lost_and_a_killed_one_returns(tmp_path: Path) -> No
         program.kill()
         program.wait()
         driver.close()
-
-
-def _answers(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), 1).close()
-    except OSError:
-        return False
-    return True
 
 
 def test_a_silent_far_end_is_lost_where_a_limit_says_so(tmp_path: Path) -> None:

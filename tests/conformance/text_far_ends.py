@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import socket
 import sys
-import threading
 from pathlib import Path
-from types import TracebackType
 
-from tests.ports import free_port
+from tests.conformance.far_end import TcpFarEnd
 from tests.seen import until
 
 PROGRAM = """\
@@ -48,24 +46,16 @@ class Program:
         (self._folder / "down").unlink()
 
 
-class Server:
+class Server(TcpFarEnd):
     """A TCP server on the loopback that says the same to all who are connected."""
 
     def __init__(self) -> None:
         self.heard: list[bytes] = []
-        self._lock = threading.Lock()
-        self._peers: list[socket.socket] = []
-        self._listening: socket.socket | None = None
-        self.port = free_port()
-        self.mend()
+        super().__init__()
 
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
-
-    def mend(self) -> None:
-        self._listening = listening = socket.create_server(("127.0.0.1", self.port))
-        threading.Thread(target=self._accept, args=(listening,), daemon=True).start()
 
     def say(self, line: str) -> None:
         """Waits for somebody who hears it: a client may be connected before this end knows of it."""
@@ -74,40 +64,7 @@ class Server:
             with contextlib.suppress(OSError):
                 peer.sendall(f"{line}\n".encode())
 
-    def lose(self) -> None:
-        with self._lock:
-            listening, self._listening = self._listening, None
-            peers, self._peers = self._peers, []
-        if listening is not None:
-            listening.shutdown(socket.SHUT_RDWR)
-            listening.close()
-        for peer in peers:
-            with contextlib.suppress(OSError):
-                peer.shutdown(socket.SHUT_RDWR)
-            peer.close()
-
-    def __enter__(self) -> Server:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.lose()
-
-    def _accept(self, listening: socket.socket) -> None:
-        while True:
-            try:
-                peer, _ = listening.accept()
-            except OSError:
-                return
-            with self._lock:
-                if self._listening is not listening:
-                    peer.close()
-                    return
-                self._peers.append(peer)
-            threading.Thread(target=self._hear, args=(peer,), daemon=True).start()
-
-    def _hear(self, peer: socket.socket) -> None:
+    def _serve(self, peer: socket.socket) -> None:
         with peer, contextlib.suppress(OSError):
             while data := peer.recv(4096):
                 self.heard.append(data)

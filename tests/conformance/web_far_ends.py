@@ -7,12 +7,12 @@ import sys
 import threading
 from contextlib import suppress
 from http import HTTPStatus
-from types import TracebackType
 
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.sync.server import Server, ServerConnection, serve
 
+from tests.conformance.far_end import FarEnd
 from tests.ports import free_port
 from tests.seen import until
 
@@ -29,7 +29,7 @@ serve(handle, "127.0.0.1", int(sys.argv[1])).serve_forever()
 """
 
 
-class WebServer:
+class WebServer(FarEnd):
     """A server on the loopback that sends the same to all who are connected. token: what clients must bring."""
 
     def __init__(self, token: str = "") -> None:
@@ -72,14 +72,6 @@ class WebServer:
         with self._lock:
             for peer in self._peers:
                 peer.socket.sendall(data)
-
-    def __enter__(self) -> WebServer:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.lose()
 
     def _accept(self, server: Server) -> None:
         with suppress(OSError):  # shut down before it began

@@ -5,12 +5,12 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from harness.session.log.reader import check
+from tests.seen import until
 from tests.unit.cli.test_startup import imported
 
 pytest_plugins = ["pytester"]
@@ -137,9 +137,7 @@ def test_an_interrupted_run_leaves_a_valid_session_and_prints_its_folder(lab: Pa
     assert f"harness session: sessions/{folder.name}" in rest, output + rest
     assert f"harness run resume sessions/{folder.name}" in rest
     assert run.returncode == pytest.ExitCode.INTERRUPTED
-    deadline = time.monotonic() + 60
-    while (folder / "engine.json").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: not (folder / "engine.json").exists())
     assert check(folder).damage == ()
 
 

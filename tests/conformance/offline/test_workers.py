@@ -38,7 +38,7 @@ from tests.conformance.offline.offline_runs import (
     untimed,
     workers_of,
 )
-from tests.seen import until
+from tests.seen import gone, until
 
 pytestmark = pytest.mark.usefixtures("loudness_plugin")
 
@@ -133,15 +133,7 @@ def test_child_processes_of_a_worker_end_with_the_worker(sounds: Sounds, tmp_pat
     flag = tmp_path / "flag"
     files = listed([sounds("a.wav", 2, wrong=Wrong.PARENT_OF_SLEEPER)])
     Played(evaluation_of(settings={"flag": str(flag)}), files, tmp_path / "a.jsonl")
-    until(lambda: not _runs(int(flag.read_text())))
-
-
-def _runs(pid: int) -> bool:
-    """Whether a process runs; one that ended and that nobody has asked after does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+    until(lambda: gone(int(flag.read_text())))
 
 
 def test_an_engine_that_does_not_load_ends_the_run_before_anything_is_written(sounds: Sounds, tmp_path: Path) -> None:

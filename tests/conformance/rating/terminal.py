@@ -94,11 +94,7 @@ class RatingTerminal:
         return screen
 
     def wait_position(self, holds: Callable[[int | None], bool], within_s: float = 90.0) -> int | None:
-        limit_s = time.monotonic() + within_s
-        while not holds(position := self.position()):
-            assert time.monotonic() < limit_s, f"item {position} on the screen:\n{self.screen()}"
-            time.sleep(0.01)
-        return position
+        return position_of(self.wait(lambda screen: holds(position_of(screen)), within_s))
 
     def close(self) -> None:
         self._tmux("kill-server")

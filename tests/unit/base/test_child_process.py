@@ -6,8 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -25,26 +23,13 @@ from harness.base.child_process import (
 )
 from harness.base.guard import NOT_STARTED
 from tests.known import known
+from tests.seen import gone, until
 
 LIMIT_S = 20.0
 
 
 def program(text: str, *arguments: str) -> list[str]:
     return [sys.executable, "-c", f"import os, signal, sys, time\n{text}", *arguments]
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + LIMIT_S
-    while not true():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.01)
-
-
-def gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
 
 
 def test_last_stderr_lines_are_kept_however_the_child_ends(tmp_path: Path) -> None:
@@ -170,10 +155,7 @@ def test_a_process_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
         "pathlib.Path(sys.argv[1]).touch(); time.sleep(60)"
     )
     child = start_detached([sys.executable, "-c", stubborn, str(ready)], os.environ, tmp_path / "log")
-    deadline = time.monotonic() + 60
-    while not ready.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(ready.exists)
     started = known(process_of_pid(child))
     assert started.end(patience_s=0.2)
 
@@ -184,10 +166,7 @@ def test_recently_killed_process_is_waited_out(tmp_path: Path) -> None:
     large = "import pathlib, sys, time; held = b'x' * 200_000_000; pathlib.Path(sys.argv[1]).touch(); time.sleep(60)"
     for _ in range(3):
         child = start_detached([sys.executable, "-c", large, str(ready)], os.environ, tmp_path / "log")
-        deadline = time.monotonic() + 60
-        while not ready.exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(ready.exists)
         ready.unlink()
         started = known(process_of_pid(child))
         assert not started.ending()

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from harness.cli import group
 from harness.model.errors import HarnessError, InputError
 from harness.transcripts.snor import SnorForm
 from tests.files import file_with
+from tests.seen import until
 
 COMMAND = [sys.executable, "-c", "from harness.cli import main; main()", "snor"]
 GOOD = "<what> . is [uh] *this*, tr- (ab1)\n\nok (1) fine (1 now) (ab2)\n"
@@ -212,10 +212,7 @@ def test_termination_leaves_no_temporary_file(tmp_path: Path, signum: signal.Sig
         assert process.stdin is not None
         process.stdin.write(b"one (ab1)\n")
         process.stdin.flush()
-        deadline = time.monotonic() + 30
-        while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert len(list(tmp_path.iterdir())) == 2
+        until(lambda: len(list(tmp_path.iterdir())) == 2)
         process.send_signal(signum)
         assert process.wait(30) == status
         process.stdin.close()

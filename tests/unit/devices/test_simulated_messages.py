@@ -20,7 +20,7 @@ from harness.model.bench import DeviceProfile, Heartbeat, MessageMapping, Observ
 from harness.model.errors import DeviceError
 from harness.model.observation import DeviceState, LinkBack, LinkLost, LogLine, StateTold, Status, Transcript, Wake
 from tests.nights.ports import Message, SimulatedBroker, SimulatedMqtt
-from tests.seen import Around, Seen
+from tests.seen import Around, Seen, opened
 
 PROFILE = DeviceProfile(
     "box",
@@ -64,8 +64,7 @@ def watching(
     broker: SimulatedBroker, profile: DeviceProfile = PROFILE, **options: Any
 ) -> Iterator[tuple[SimulatedMqtt, Seen]]:
     driver = SimulatedMqtt("box", MqttOptions(address="simulated:1883", **options), Around(profile=profile), broker)
-    observations = Seen()
-    driver.open(observations)
+    observations = opened(driver)
     yield driver, observations
     driver.close()
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,10 +21,10 @@ from harness.model.understanding import Slot
 from harness.offline.one_file import spots_of_track
 from tests.files import file_with
 from tests.known import known
+from tests.seen import gone, until
 
 ENGINES = Path(__file__).parents[2] / "data" / "engines"
 LOUD = f"{sys.executable} {ENGINES / 'loud_engine.py'}"
-DEADLINE_S = 120.0
 
 
 def faulty(fault: str) -> str:
@@ -47,23 +46,6 @@ def heard(engine: ProcessEngine, samples: np.ndarray, piece: int = 1600) -> tupl
         stream.feed(samples[start : start + piece])
         spots += stream.take(flush=False)
     return (*spots, *stream.take(flush=True))
-
-
-def gone(pid: int) -> bool:
-    """True once no such process runs (a zombie that nobody waits for has ended)."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
-
-
-def eventually(predicate: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + DEADLINE_S
-    while not predicate():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 Starts = Callable[..., ProcessEngine]
@@ -216,7 +198,7 @@ def test_a_fault_is_an_error_with_the_command_and_ends_the_process(start: Starts
         heard(engine, sound(1.0))
     assert "faulty_engine.py" in str(error.value)
     assert engine.pid is None
-    assert eventually(lambda: gone(pid))
+    until(lambda: gone(pid))
 
 
 @pytest.mark.parametrize(
@@ -268,7 +250,7 @@ def test_an_engine_that_finishes_before_the_end_is_refused(start: Starts) -> Non
         return bool(stream.take(flush=False))
 
     with pytest.raises(EngineError, match="reported that the file is done before its end"):
-        eventually(look)
+        until(look)
 
 
 def test_an_engine_that_takes_no_sound_is_ended(start: Starts) -> None:
@@ -299,10 +281,10 @@ def test_close_ends_whatever_the_engine_started() -> None:
     engine = ProcessEngine(faulty("family"), {})
     leader = known(engine.pid)
     # What keeps watch, the engine, and the child of the engine, which does not read and so never sees an end.
-    assert eventually(lambda: len(_group(leader)) == 3)
+    until(lambda: len(_group(leader)) == 3)
     group = _group(leader)
     engine.close()
-    assert all(eventually(lambda pid=pid: gone(pid)) for pid in group)
+    until(lambda: all(map(gone, group)))
 
 
 def test_a_harness_that_is_killed_leaves_no_engine_behind() -> None:
@@ -313,13 +295,13 @@ def test_a_harness_that_is_killed_leaves_no_engine_behind() -> None:
     ours = subprocess.Popen([sys.executable, "-c", code, faulty("family")], stdout=subprocess.PIPE, text=True)
     assert ours.stdout is not None
     leader = int(ours.stdout.readline())
-    assert eventually(lambda: len(_group(leader)) == 3)
+    until(lambda: len(_group(leader)) == 3)
     group = _group(leader)
     os.kill(ours.pid, signal.SIGKILL)
     ours.wait()
     ours.stdout.close()
     # The engine and its child do not mind the end of their input: only the one that keeps watch can end them.
-    assert all(eventually(lambda pid=pid: gone(pid)) for pid in group)
+    until(lambda: all(map(gone, group)))
 
 
 def test_engine_outlives_the_thread_that_started_it() -> None:

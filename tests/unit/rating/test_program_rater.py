@@ -22,8 +22,10 @@ from harness.model.record import JudgmentGiven
 from harness.rating.program_rater import ProgramRater
 from harness.session.figures.trials import SessionTrials
 from harness.session.log.reader import LogReader, rating_rows
+from tests.command import succeeded
 from tests.files import file_with
 from tests.rating_sessions import rating_session
+from tests.seen import until
 
 HARNESS = (sys.executable, "-c", "from harness.cli import main; main()")
 
@@ -97,8 +99,7 @@ def given(session: Path) -> list[Judgment]:
 
 
 def test_a_program_gets_what_a_person_sees_and_its_answers_are_stored(session: Path, tmp_path: Path) -> None:
-    result = rate(session, program(tmp_path))
-    assert result.exit_code == 0, result.output
+    result = succeeded(rate(session, program(tmp_path)))
     assert "ended: 6 of 6 done, 6 of them in this run; 0 failed, 0 open, 0 held" in result.output
     assert "\x1b" not in result.output
     items = got(tmp_path)
@@ -155,8 +156,7 @@ def test_a_program_is_restarted_after_one_crash(session: Path, tmp_path: Path) -
         f"    if done == 2 and not os.path.exists({str(flag)!r}):\n"
         f"        open({str(flag)!r}, 'w').close(); os.kill(os.getpid(), 9)\n"
     )
-    result = rate(session, program(tmp_path, crash + GOOD))
-    assert result.exit_code == 0, result.output
+    succeeded(rate(session, program(tmp_path, crash + GOOD)))
     assert len(in_force(given(session))) == 6
     assert flag.exists()
 
@@ -181,8 +181,7 @@ def test_an_item_that_the_program_declines_stays_open(session: Path, tmp_path: P
 def test_a_line_that_was_not_asked_for_does_not_become_an_answer(session: Path, tmp_path: Path) -> None:
     answers = [{"category": category, "confidence": 1, "reason": ""} for category in ("correct", "wrong")]
     twice = f"    sys.stdout.write({chr(10).join(map(json.dumps, answers))!r} + chr(10)); sys.stdout.flush()\n"
-    result = rate(session, program(tmp_path, twice), "--limit", "3")
-    assert result.exit_code == 0, result.output
+    succeeded(rate(session, program(tmp_path, twice), "--limit", "3"))
     assert [row.category for row in given(session)] == [Category.CORRECT] * 3
 
 
@@ -204,8 +203,7 @@ def test_a_command_that_cannot_rate_is_refused(session: Path, command: str, mess
 
 
 def test_no_shell_interprets_the_command(session: Path, tmp_path: Path) -> None:
-    result = rate(session, f"{program(tmp_path)} ; touch {tmp_path / 'by-shell'}")
-    assert result.exit_code == 0
+    succeeded(rate(session, f"{program(tmp_path)} ; touch {tmp_path / 'by-shell'}"))
     assert not (tmp_path / "by-shell").exists()
 
 
@@ -234,20 +232,14 @@ def test_an_interrupt_ends_the_program_and_keeps_what_is_judged(session: Path, t
         stderr=subprocess.PIPE,
         text=True,
     )
-    pid = 0
-    deadline_s = time.monotonic() + 60
-    while not pid and time.monotonic() < deadline_s:
-        place = tmp_path / "slow"
-        pid = int(place.read_text() or 0) if place.exists() else 0
-        time.sleep(0.02)
+    slow_pid = tmp_path / "slow"
+    until(lambda: slow_pid.exists() and slow_pid.read_text())
     harness.send_signal(signal.SIGINT)
     out, err = harness.communicate(timeout=60)
     assert harness.returncode == 130, err
     assert "ended: 1 of 6 done, 1 of them in this run" in out
     assert "Traceback" not in err
-    while (alive := start_ticks(pid) is not None) and time.monotonic() < deadline_s:
-        time.sleep(0.02)
-    assert not alive
+    until(lambda: start_ticks(int(slow_pid.read_text())) is None)
     assert len(given(session)) == 1
 
 
@@ -292,8 +284,7 @@ def test_an_export_and_import_keep_that_a_program_judged(session: Path, stored: 
     file = tmp_path / "rows.jsonl"
     assert run.invoke(group, ["judgments", "export", str(session), "--jsonl", str(file)]).exit_code == 0
     other = Path(shutil.copytree(stored, tmp_path / "other"))
-    imported = run.invoke(group, ["judgments", "import", str(other), str(file)])
-    assert imported.exit_code == 0, imported.output
+    succeeded(run.invoke(group, ["judgments", "import", str(other), str(file)]))
     assert {(row.rater, row.program, row.program_confidence) for row in given(other)} == {("far 1", True, 0.75)}
 
 
@@ -307,8 +298,7 @@ def test_a_program_with_the_name_of_a_person_is_refused(session: Path, tmp_path:
 
 
 def test_the_example_program_rates_responses(session: Path) -> None:
-    result = rate(session, f"{sys.executable} {EXAMPLE}")
-    assert result.exit_code == 0, result.output
+    succeeded(rate(session, f"{sys.executable} {EXAMPLE}"))
     by_query = {row.trial_id.split("-")[0]: row.category for row in given(session)}
     assert by_query["alarm"] is Category.SLOT_REQUEST
     assert by_query["weather"] is Category.CLARIFICATION

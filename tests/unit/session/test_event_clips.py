@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -17,6 +16,7 @@ from harness.model.time import Stamp
 from harness.model.trial import Target
 from harness.session.event_clips import ClipResult, EventClips
 from harness.session.run import Arrival
+from tests.seen import until
 from tests.unit.session.listening_material import BY_AIR, WIRED, listening_trial
 from tests.unit.session.material import MemoryLog
 
@@ -94,10 +94,7 @@ class Table:
 
     def stored(self, count: int, *, hurry: bool = False) -> dict[int, Clip]:
         self.clips.tick(self.clock.at_s, hurry=hurry)
-        give_up_s = time.monotonic() + 60.0
-        while len(self.arrived) < count:
-            assert time.monotonic() < give_up_s, self.arrived
-            time.sleep(0.001)
+        until(lambda: len(self.arrived) >= count)
         return {
             arrival.event_seq: arrival.clip
             for arrival in self.arrived

@@ -4,7 +4,6 @@ import os
 import queue
 import signal
 import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from harness.model.stimulus import Waveform
 from harness.sound import recogniser_process
 from harness.sound.recogniser_process import RecogniserProcess
 from tests.heard import MAX_WRONG, word_error
+from tests.known import known
 from tests.seen import until
 from tests.unit.engines.wake_sound import spoken
 
@@ -30,11 +30,8 @@ def started() -> RecogniserProcess:
 
 
 def wait_for_child(process: RecogniserProcess) -> int:
-    deadline = time.monotonic() + 60
-    while process.pid is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert process.pid is not None
-    return process.pid
+    until(lambda: process.pid)
+    return known(process.pid)
 
 
 def test_a_recogniser_works_again_after_a_crash() -> None:
