@@ -18,6 +18,7 @@ from harness.web.invitations import Invitations, SiteReach
 from harness.web.live_site import LiveSessions, LiveSite
 from tests.conformance.accessible import barriers
 from tests.conformance.engine_runs import HARNESS, Runs, kill, wait_for
+from tests.known import known
 from tests.unit.web.visitors import BASE, field_of
 
 HOSTILE = "<img src=x onerror=alert(1)>{{ 7 * 7 }}"
@@ -49,8 +50,7 @@ def ann(site: LiveSite, runs_here: Runs) -> TestClient:
 
 
 def _one(client: TestClient) -> str:
-    match = re.search(r'href="(/live/[0-9a-f]+)"', client.get("/live").text)
-    assert match is not None
+    match = known(re.search(r'href="(/live/[0-9a-f]+)"', client.get("/live").text))
     return match[1]
 
 
@@ -69,8 +69,7 @@ def test_a_run_with_a_hostile_title_is_shown_to_its_end_and_its_clip_plays(
     assert "<img" not in overview
     page = ann.get(_one(ann)).text
     assert "recognised           3 of 3 = 100 % (95 % interval 43.9–100 %)" in page
-    clip = re.search(r'src="(/sound/[^"]+)"', page)
-    assert clip is not None
+    clip = known(re.search(r'src="(/sound/[^"]+)"', page))
     sound = ann.get(clip[1], headers={"range": "bytes=0-3"})
     assert (sound.status_code, sound.content) == (206, b"RIFF")
     assert ann.get(clip[1].rpartition("/")[0] + "/log.sqlite").status_code == 404
@@ -114,8 +113,7 @@ def test_live_page_makes_no_foreign_requests_and_fits_the_window(
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as run:
         try:
             assert run.stderr is not None
-            address = re.search(r"http://[^ ]+", run.stderr.readline())
-            assert address is not None
+            address = known(re.search(r"http://[^ ]+", run.stderr.readline()))
             for width, scheme in ((1280, "light"), (390, "dark")):
                 _look(browser, address[0], token, width, scheme)
         finally:

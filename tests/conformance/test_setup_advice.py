@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import harness
+from tests.command import harness, succeeded
 from tests.conformance.esphome_far_end import EsphomeFarEnd
 from tests.conformance.hass_far_end import KITCHEN, TOKEN, HassFarEnd
 from tests.ports import free_port
@@ -48,10 +48,8 @@ def of_satellite(version: str | None, *models: dict[str, Any], active: list[str]
 
 def written(folder: Path, *options: str) -> tuple[str, str]:
     """What `init` prints, and the bench that it writes, which is valid."""
-    result = harness("init", folder, *options)
-    assert result.exit_code == 0, result.output
-    checked = harness("validate", folder)
-    assert checked.exit_code == 0, checked.output
+    result = succeeded(harness("init", folder, *options))
+    succeeded(harness("validate", folder))
     return result.output, (folder / "bench.yaml").read_text("utf-8")
 
 

@@ -15,6 +15,7 @@ from harness.lab.sound_server import LabSoundServer
 from harness.model.errors import SoundError
 from harness.sound.calibration import read_calibration
 from harness.sound.equaliser import CENTRES_HZ, parse
+from tests.command import succeeded
 from tests.files import file_with
 
 pytestmark = [pytest.mark.sound, pytest.mark.usefixtures("host_keeps_time")]
@@ -22,8 +23,7 @@ IN_LAB = ("--sound-server", "virtual_lab")
 
 
 def test_devices_are_listed(lab_sound: LabSoundServer) -> None:
-    result = CliRunner().invoke(command, ["list", *IN_LAB])
-    assert result.exit_code == 0
+    result = succeeded(CliRunner().invoke(command, ["list", *IN_LAB]))
     assert "harness_speaker_far" in result.output
     devices = json.loads(CliRunner().invoke(command, ["list", *IN_LAB, "--json"]).output)
     assert {"name", "inputs", "outputs", "rate_hz", "index", "server_name"} == set(devices[0])
@@ -31,8 +31,7 @@ def test_devices_are_listed(lab_sound: LabSoundServer) -> None:
 
 def test_a_path_that_carries_sound_is_measured(lab_sound: LabSoundServer) -> None:
     words = ["check", "--speaker", "harness_speaker", "--microphone", "dut_mic", "--count", "3", *IN_LAB, "--json"]
-    result = CliRunner().invoke(command, words)
-    assert result.exit_code == 0
+    result = succeeded(CliRunner().invoke(command, words))
     report = json.loads(result.output)
     assert report["ok"]
     assert report["heard"] == 3

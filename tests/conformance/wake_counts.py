@@ -13,7 +13,7 @@ from harness.model.scenario import TrialKind
 from harness.offline.wake_log import MissedFile, Spot, SpotCount, WakeLog, computed_totals, differences
 from harness.offline.wake_log_reading import read
 from harness.wake.wake import WakeFigures
-from tests.command import harness
+from tests.command import harness, succeeded
 from tests.conformance.wake_truth import RATE_HZ, Spotted, Truth
 from tests.written_sessions import wake_of
 
@@ -68,8 +68,7 @@ def figures_agree(entries: Sequence[Entry], device: str, true: Truth) -> None:
 def log_agrees(folder: Path, device: str, true: Truth, output: Path) -> None:
     """`harness export --wake-log`: its totals are the truth's, and are the same when it is read back."""
     target = output / f"{device}.log"
-    result = harness("export", folder, "--wake-log", target, "--device", device)
-    assert result.exit_code == 0, result.output
+    succeeded(harness("export", folder, "--wake-log", target, "--device", device))
     text = target.read_text(encoding="utf-8")
     _plain_totals(text, true)
     log = read(text)
@@ -82,8 +81,7 @@ def log_agrees(folder: Path, device: str, true: Truth, output: Path) -> None:
 
 def json_agrees(folder: Path, device: str, true: Truth) -> None:
     """`harness export --json`: exact counts for programs."""
-    result = harness("export", folder, "--json", "--device", device)
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness("export", folder, "--json", "--device", device))
     (report,) = json.loads(result.stdout)["devices"]
     assert (report["false_rejects"]["count"], report["false_rejects"]["of"]) == (len(true.missed), len(true.hits))
     assert report["false_accepts_before_review"]["count"] == len(true.false_accepts())

@@ -17,6 +17,7 @@ from click.testing import Result
 from harness.model.errors import PluginError
 from harness.offline.wake_log import differences
 from harness.offline.wake_log_reading import read
+from tests.command import succeeded
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.engine_rows import GRAMMAR
 from tests.conformance.offline.loudness import Wrong
@@ -60,10 +61,21 @@ def names(log: str, key: str) -> list[str]:
 
 @pytest.mark.usefixtures("voices")
 def test_the_seeds_example_at_small_scale(here: Path) -> None:
-    result = evaluate(
-        "-v", "-v", "-v", "-t", "microwakeword:alexa", "-i", "inv.txt", "--oov", "oov.txt", "-s", "operating-point=10"
+    result = succeeded(
+        evaluate(
+            "-v",
+            "-v",
+            "-v",
+            "-t",
+            "microwakeword:alexa",
+            "-i",
+            "inv.txt",
+            "--oov",
+            "oov.txt",
+            "-s",
+            "operating-point=10",
+        )
     )
-    assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[0] == 'Writing log to "microwakeword-alexa.log"'
     assert re.fullmatch(r"INV: 4 files, 0\.\d{3} hr, 0:00:\d\d\.\d{3}", lines[1])
@@ -91,8 +103,7 @@ def test_the_seeds_example_at_small_scale(here: Path) -> None:
         "16000": sum(soundfile.info(path).frames for path in (here / "inv").glob("*.wav"))
     }
     assert not summed["partial"]
-    report = harness("report", "microwakeword-alexa.log")
-    assert report.exit_code == 0, report.output
+    report = succeeded(harness("report", "microwakeword-alexa.log"))
     assert report.stdout.splitlines()[:3] == lines[1:4]
     assert report.stdout.splitlines()[4] == lines[6]
 
@@ -107,18 +118,17 @@ def test_the_seeds_example_at_small_scale(here: Path) -> None:
 
 @pytest.mark.usefixtures("voices")
 def test_two_folders_are_evaluated_and_broken_down(here: Path) -> None:
-    result = evaluate("-t", "microwakeword:alexa", "--in", "inv/", "--out", "oov", "--by", "folder", "-l", "f.log")
-    assert result.exit_code == 0, result.output
+    result = succeeded(
+        evaluate("-t", "microwakeword:alexa", "--in", "inv/", "--out", "oov", "--by", "folder", "-l", "f.log")
+    )
     assert re.match(r"7 files, 0\.\d{3} hr, 1 FA \d+\.\d\d/hr, 0\.00% FR, 4 TA, .*", result.stdout)
     assert "(none)      4  0.00 %" in result.stdout
     (group,) = json.loads((here / "f.log.json").read_text())["groups"][0]["groups"]
     assert (group["rejects"], group["accepts"]) == ({"count": 0, "total": 4}, 1)
-    lists = evaluate("-t", "microwakeword:alexa", "-i", "inv.txt", "--oov", "oov.txt", "-l", "l.log")
-    assert lists.exit_code == 0
+    succeeded(evaluate("-t", "microwakeword:alexa", "-i", "inv.txt", "--oov", "oov.txt", "-l", "l.log"))
     folders, from_lists = (read((here / name).read_text()) for name in ("f.log", "l.log"))
     assert dict(folders.totals) == dict(from_lists.totals)
-    resumed = evaluate("-t", "microwakeword:alexa", "--in", "inv/", "--out", "oov", "-l", "f.log", "--resume")
-    assert resumed.exit_code == 0
+    succeeded(evaluate("-t", "microwakeword:alexa", "--in", "inv/", "--out", "oov", "-l", "f.log", "--resume"))
     (here / "inv" / "new.wav").write_bytes((here / "inv" / "a0.wav").read_bytes())
     other = ("--in", "inv/", "--out", "oov", "-l", "f.log", "--resume")
     assert "belongs to a different evaluation" in str(refused("evaluate", "-t", "microwakeword:alexa", *other))
@@ -140,17 +150,15 @@ def test_grammar_commands_are_scored_by_their_words(here: Path) -> None:
         (here / f"c{number}.txt").write_text(reference + "\n")
         rows.append(f"c{number}.wav,c{number}.txt\n")
     (here / "c.csv").write_text("".join(rows))
-    result = evaluate("-t", task, "-c", "c.csv", "-n", "-l", "light.log")
-    assert result.exit_code == 0, result.output
+    result = succeeded(evaluate("-t", task, "-c", "c.csv", "-n", "-l", "light.log"))
     assert re.fullmatch(r"2 files, 0\.\d{3} hr, 0 FA n/a/hr, 50\.00% FR, 1 TA, \d+\.\dx RT\n", result.stdout)
     log = (here / "light.log").read_text()
     assert re.search(r'^CMDTA "c0.wav" \d+ [\d.]+ "turn the light on" "turn the light on" sv-score 0', log, re.M)
     assert re.search(r'^CMDSB "c1.wav" \d+ [\d.]+ "stop the music" "turn the light off" sv-score 0', log, re.M)
     assert "FR+SBCOUNT 1.0\nFR+SBRATIO 50.0000 %\n" in log
-    result = evaluate(
-        "-t", task, "-c", "c.csv", "-w", "-n", "-l", "w.log", "--max-wer", "90%", "--limits-on", "estimate"
+    result = succeeded(
+        evaluate("-t", task, "-c", "c.csv", "-w", "-n", "-l", "w.log", "--max-wer", "90%", "--limits-on", "estimate")
     )
-    assert result.exit_code == 0, result.output
     assert re.fullmatch(
         r"2 files, 0\.\d{3} hr, 8 Words, \d Substitutions, 0 Insertions, \d Deletions, (37\.500|50\.000)% WER, "
         r"\d+\.\d xRT\n",
@@ -326,8 +334,7 @@ def test_phrases_can_be_told_apart_by_references_and_come_before_other_audio(her
     (here / "c.csv").write_text(
         "".join(f"{file},{'bang' if number == 1 else 'boom'}.txt\n" for number, file in enumerate(files))
     )
-    result = evaluate("-t", "loudness:boom", "-c", "c.csv", "--oov", "o.txt", "-n", "-j", 2)
-    assert result.exit_code == 0, result.output
+    result = succeeded(evaluate("-t", "loudness:boom", "-c", "c.csv", "--oov", "o.txt", "-n", "-j", 2))
     assert " 2 FA 360.00/hr, 50.00% FR, 2 TA," in result.stdout
     log = (here / "loudness-boom.log").read_text()
     keys = re.findall(r"^(?:CMD|OOV|INV)[A-Z]{2}", log, re.M)
@@ -381,8 +388,9 @@ def test_a_sweep_says_what_the_log_of_each_operating_point_says() -> None:
     """One evaluation, and the points of the sweep are those of further evaluations; the point is chosen elsewhere."""
     lists()
     lines, dev = ("-i", "inv.txt", "--oov", "oov.txt"), ("--dev-inv", "dev-inv.txt", "--dev-oov", "dev-oov.txt")
-    result = harness("evaluate", "-t", MODEL, *lines, "-u", "-l", "a.log", "--sweep", "--twv", *dev, "--target-fr", "0")
-    assert result.exit_code == 0, result.output
+    result = succeeded(
+        harness("evaluate", "-t", MODEL, *lines, "-u", "-l", "a.log", "--sweep", "--twv", *dev, "--target-fr", "0")
+    )
     summary = json.loads(Path("a.det.json").read_text())
     assert summary["choice"]["one_list"] is False
     assert summary["choice"]["chosen"]["fr"] == 0
@@ -407,8 +415,7 @@ def test_a_sweep_says_what_the_log_of_each_operating_point_says() -> None:
         assert f"\nFACOUNT {expected['false_accepts']}\n" in log
         assert float(re.findall(r"^FRCOUNT (\S+)", log, re.M)[0]) == expected["false_rejects"]
         assert float(re.findall(r"^FARATE (\S+)", log, re.M)[0]) == pytest.approx(expected["fa_per_hour"], abs=1e-4)
-    compared = harness("compare", "a.log", "b.log", "--cluster-by", r"inv(\d)", "--csv", "differing.csv")
-    assert compared.exit_code == 0, compared.output
+    compared = succeeded(harness("compare", "a.log", "b.log", "--cluster-by", r"inv(\d)", "--csv", "differing.csv"))
     assert "McNemar" in compared.output
     assert "the same audio" in compared.output
     assert "Warning" not in compared.output
@@ -460,8 +467,7 @@ def test_development_files_come_from_a_manifest_and_one_without_a_usable_file_is
     Path("dev-oov.csv").write_text(f"audio,talker,rate\n{sounds('d.wav', 4.0)},,16000\n")
     command = ("evaluate", "-t", "loudness:boom", "-i", "inv.txt", "--oov", "oov.txt", "-l", "a.log", "--force",
                "--sweep", "--target-fr", "0", "--no-picture", "--dev-inv", "dev-inv.csv", "--dev-oov")  # fmt: skip
-    result = harness(*command, "dev-oov.csv")
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness(*command, "dev-oov.csv"))
     assert "Chosen: threshold" in result.output
     assert "rejected" not in result.output
     Path("gone.txt").write_text("gone.wav\n")
@@ -481,8 +487,7 @@ def test_damaged_stored_scores_are_reported_and_recomputed(sounds: Sounds) -> No
     content[-20] ^= 1
     damaged.write_bytes(content)
     removed.unlink()
-    second = harness(*evaluate)
-    assert second.exit_code == 0, second.output
+    second = succeeded(harness(*evaluate))
     assert second.output.count("computed again") == 1
     assert Path("det.csv").read_text() == before
     assert damaged.read_bytes() != bytes(content)

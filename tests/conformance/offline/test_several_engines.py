@@ -18,6 +18,7 @@ from playwright.sync_api import Browser
 from harness.offline.evaluation_results import read_engines
 from harness.statistics.intervals import clopper_pearson
 from harness.statistics.word_intervals import share_difference
+from tests.command import succeeded
 from tests.conformance.accessible import barriers
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.offline_runs import harness, refused, untimed
@@ -44,8 +45,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loudness_plugin: Path,
 
 def test_several_engines_are_compared_on_the_same_recordings(here: Path) -> None:
     # Two builds of one engine: the second never goes above its threshold, and so misses everything at its own point.
-    result = harness("evaluate", "-t", SCORES, "-t", SPOTS, *FOLDERS, "--sweep", "-l", "x.log")
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness("evaluate", "-t", SCORES, "-t", SPOTS, *FOLDERS, "--sweep", "-l", "x.log"))
     assert harness("evaluate", "-t", SCORES, *FOLDERS, "--cache", "k").exit_code == 0
     assert untimed(here / "x.loudness-boom.log") == untimed(here / "loudness-boom.log")
     summary = json.loads((here / "x.det.json").read_text())
@@ -60,8 +60,7 @@ def test_several_engines_are_compared_on_the_same_recordings(here: Path) -> None
         )
         assert engine["peak_memory_mb"] > 10
         assert engine["cpu_s_per_hour"] > 0
-    apart = share_difference([0, 0, 1, 0], [0, 0, 1, 0])
-    assert apart is not None
+    apart = known(share_difference([0, 0, 1, 0], [0, 0, 1, 0]))
     assert second["less_the_first"]["difference"] == apart.difference == 0
     assert second["less_the_first"]["interval"] == pytest.approx(list(apart.interval))
     rows = list(csv.DictReader((here / "x.det.csv").read_text().splitlines()))
@@ -93,8 +92,7 @@ def test_a_target_and_talkers_decide_the_comparison(here: Path) -> None:
     rows = [f"yes/{name}.wav,{talker},1.7" for name, talker in zip("abcd", "xxyz", strict=True)]
     (here / "m.csv").write_text("\n".join(["audio,talker,phrase_end_s", *rows]) + "\n")
     command = ("evaluate", "-t", SCORES, "-t", SPOTS, "--in", "m.csv", "--out", "no", "--sweep", "p", "--no-picture")
-    result = harness(*command, "--target-fa-per-hour", "0")
-    assert result.exit_code == 0, result.output
+    succeeded(harness(*command, "--target-fa-per-hour", "0"))
     summary = json.loads((here / "p.json").read_text())
     assert (summary["fa_per_hour_at_most"], summary["clustered_by"], summary["delay_from"]) == (0, "talker", "label")
     first, second = summary["engines"]
@@ -134,8 +132,7 @@ def test_development_lists_choose_the_point_of_each_engine(here: Path, sounds: S
     assert "\nn/a                  No threshold meets this target." in on_one_list.stdout
     assert json.loads((here / "p.json").read_text())["engines"][0]["at_most"]["false_rejects"] == 4
     dev = ("--dev-inv", "dev-yes", "--dev-oov", "dev-no")
-    result = harness(*command, "0", *dev, "--force", "--html", "page.html", "--audio", "none")
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness(*command, "0", *dev, "--force", "--html", "page.html", "--audio", "none"))
     # No development file without the phrase is loud, so the loud place of the reported list is a false accept.
     summary = json.loads((here / "p.json").read_text())
     at_most = summary["engines"][0]["at_most"]
@@ -189,8 +186,7 @@ def test_one_command_leads_from_two_folders_to_a_page(here: Path, browser: Brows
         ("no/loud.wav", None),
     ]
     # From the log alone: the same page but for times and the delays.
-    report = harness("report", "loudness-boom.log", "--html", "again.html", "--junit", "again.xml")
-    assert report.exit_code == 0, report.output
+    succeeded(harness("report", "loudness-boom.log", "--html", "again.html", "--junit", "again.xml"))
     assert (here / "again.xml").read_bytes() == (here / "j.xml").read_bytes()
     assert _untimed(here / "again.html") == _untimed(here / "page.html")
     for width in (1280, 390):
@@ -207,8 +203,7 @@ def test_one_command_leads_from_two_folders_to_a_page(here: Path, browser: Brows
 
 def test_the_page_names_the_chosen_point_in_the_words_of_the_console(here: Path) -> None:
     command = ("evaluate", "-t", SCORES, *FOLDERS, "--sweep", "--no-picture", "--audio", "none", "--html", "page.html")
-    result = harness(*command, "--target-fr", "25")
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness(*command, "--target-fr", "25"))
     lines = re.search(r"^Target: at most 25 % false rejects .*--dev-inv, --dev-oov$", result.stdout, re.M | re.S)
     page = html.unescape((here / "page.html").read_text())
     assert known(lines)[0] in page
@@ -245,18 +240,20 @@ def test_errors_in_conditions_have_the_sound_that_the_engine_heard(here: Path) -
 def test_a_file_by_its_address_has_its_sound_in_a_condition_too(here: Path) -> None:
     (here / "c.yaml").write_text("conditions: faint\nmatrix:\n  axes:\n    gain_db: [-40]\n")
     (here / "in.txt").write_text(f"file://{here}/yes/a.wav\n")
-    result = harness(
-        "evaluate", "-t", SCORES, "-i", "in.txt", "--conditions", "c.yaml", "--html", "a.html", "--audio", "beside"
+    succeeded(
+        harness(
+            "evaluate", "-t", SCORES, "-i", "in.txt", "--conditions", "c.yaml", "--html", "a.html", "--audio", "beside"
+        )
     )
-    assert result.exit_code == 0, result.output
     assert len([*here.glob("a*/*.flac")]) == 1
 
 
 def test_labelled_phrases_have_clips_and_count_alike_at_their_own_threshold(here: Path) -> None:
     shutil.copy(here / "no" / "loud.wav", here / "long.wav")
     (here / "long.csv").write_text("start,end,phrase,talker\n0.4,0.8,boom,x\n1.9,2.1,boom,y\n")
-    result = harness("evaluate", "-t", SCORES, "-t", SPOTS, "--long", "long.wav", "--by", "talker", "--html", "p.html")
-    assert result.exit_code == 0, result.output
+    succeeded(
+        harness("evaluate", "-t", SCORES, "-t", SPOTS, "--long", "long.wav", "--by", "talker", "--html", "p.html")
+    )
     engine = read_engines([here / "loudness-boom.log"], print)[0]
     as_run = {key: phrase.known_s is None for key, phrase in engine.phrases.items()}
     assert engine.missed_at(engine.as_run.threshold) == as_run == {("labelled", 0, 0): True, ("labelled", 0, 1): False}
@@ -272,8 +269,7 @@ def _untimed(page: Path) -> str:
 
 
 def test_a_page_of_several_is_bounded_and_says_what_it_lacks(here: Path) -> None:
-    result = harness("evaluate", "-t", SCORES, "-t", SPOTS, *FOLDERS, "--html", "two.html", "--audio", "none")
-    assert result.exit_code == 0, result.output
+    succeeded(harness("evaluate", "-t", SCORES, "-t", SPOTS, *FOLDERS, "--html", "two.html", "--audio", "none"))
     page = (here / "two.html").read_text()
     assert "<audio" not in page
     assert "loudness_spots</bdi> has one point, and its errors have no score curve" in page

@@ -16,6 +16,7 @@ from harness.annotation.report import annotation_report
 from harness.model.annotation import Accepted, AnnotationRow, Labelled, LabelProposal, Proposed, Withdrawn
 from harness.model.understanding import Utterance
 from harness.statistics.agreement import ALL_EQUAL, MISSING, NO_OVERLAP
+from tests.known import known
 from tests.unit.annotation.sittings import Bench, utterances
 
 NONE: frozenset[str] = frozenset()
@@ -107,8 +108,7 @@ def test_interval_covers_the_true_agreement_as_often_as_stated() -> None:
     truth = set_agreement(*draw(200_000), [], resamples=2).masi.value or 0.0
     missed = 0
     for _ in range(200):
-        interval = set_agreement(*draw(150), [], resamples=300).masi.interval
-        assert interval is not None
+        interval = known(set_agreement(*draw(150), [], resamples=300).masi.interval)
         missed += not interval[0] <= truth <= interval[1]
     assert 2 <= missed <= 21, missed
 
@@ -170,8 +170,7 @@ def by_hand(*, masi: bool) -> float:
 
 
 def test_alpha_of_three_annotators_matches_pairwise_hand_calculation() -> None:
-    agreement = all_annotators(utterances(6), Bench(rows=rows("ann", "ben", "cem")).ledger)
-    assert agreement is not None
+    agreement = known(all_annotators(utterances(6), Bench(rows=rows("ann", "ben", "cem")).ledger))
     assert (agreement.annotators, agreement.shared) == (("ann", "ben", "cem"), 4)
     assert agreement.masi.value == pytest.approx(by_hand(masi=True), abs=1e-12)
     assert agreement.nominal.value == pytest.approx(by_hand(masi=False), abs=1e-12)

@@ -29,6 +29,7 @@ from harness.devices.wire import messages
 from harness.devices.wire.frames import FrameKind, encode
 from harness.model.errors import DeviceError, InputError
 from harness.model.time import Stamp
+from tests.command import succeeded
 from tests.files import file_with
 from tests.known import known
 from tests.seen import until
@@ -64,8 +65,7 @@ def lamp(folder: Path, phrase: str = "hey lamp") -> Path:
 
 
 def test_the_list_has_every_profile() -> None:
-    result = harness("devices", "list")
-    assert result.exit_code == 0
+    result = succeeded(harness("devices", "list"))
     assert "esp_skainet" in result.stdout
     assert "dfrobot_df2301q" in result.stdout
     rows = {row["id"]: row for row in json.loads(harness("devices", "list", "--json").stdout)}
@@ -172,8 +172,7 @@ def test_a_silent_port_fails_and_a_missing_one_has_a_remedy(tmp_path: Path) -> N
 
 def test_the_monitor_prints_observations_into_a_pipe(tmp_path: Path) -> None:
     lines = file_with(tmp_path / "log.txt", b"WAKE hey lamp\n\x1b]0;owned\x07[/red]\nhalf a line")
-    shown = harness("devices", "monitor", lamp(tmp_path), "--from", lines)
-    assert shown.exit_code == 0, shown.output
+    shown = succeeded(harness("devices", "monitor", lamp(tmp_path), "--from", lines))
     assert "=> kind: wake, phrase: 'hey lamp'" in shown.stdout
     assert "\\e]0;owned\\x07[/red]" in shown.stdout
     assert "\x1b" not in shown.stdout
@@ -267,11 +266,9 @@ def test_collected_monitor_samples_are_not_validated(tmp_path: Path, monkeypatch
     lamp(tmp_path / "devices")
     (tmp_path / "devices" / "lamp.samples.yaml").write_text("  - lines: ['x']\n    gives: []\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    validated = harness("validate", "devices")
-    assert validated.exit_code == 0, validated.output
+    validated = succeeded(harness("validate", "devices"))
     assert "lamp.samples.yaml: ignored" in validated.output
-    result = harness("devices", "list")
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness("devices", "list"))
     assert "lamp.samples" not in result.output
 
 
@@ -410,8 +407,7 @@ def test_a_retained_wake_is_not_a_current_event(tmp_path: Path, monkeypatch: pyt
     current, _, earlier = stored.stdout.partition("retained: the broker stored these earlier")
     assert "kind: wake" in earlier
     assert "kind: wake" not in current
-    result = watched(tmp_path, monkeypatch, Stored(True, False))
-    assert result.exit_code == 0
+    result = succeeded(watched(tmp_path, monkeypatch, Stored(True, False)))
     assert "1 line: 1 mapped, 0 not; 1 retained message, not current" in result.stdout
 
 

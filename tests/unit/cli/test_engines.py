@@ -14,13 +14,13 @@ from harness.base.plugins import Group, names
 from harness.cli.engines import command
 from harness.engines.offline_loading import find_in_catalogue
 from harness.model.errors import EngineError, InputError, PluginError
+from tests.command import succeeded
 
 LOUD = f"process:{sys.executable} {Path(__file__).parents[2] / 'data' / 'engines' / 'loud_engine.py'}"
 
 
 def shown(*arguments: str) -> str:
-    result = CliRunner().invoke(command, arguments, catch_exceptions=False)
-    assert result.exit_code == 0
+    result = succeeded(CliRunner().invoke(command, arguments, catch_exceptions=False))
     return result.output
 
 
@@ -119,8 +119,7 @@ def test_wrong_arguments_are_refused(arguments: list[str], error: type[Exception
 
 
 def test_operating_points_of_a_named_model_replace_those_of_its_engine() -> None:
-    result = CliRunner().invoke(command, ['pocketsphinx:"hey jarvis"'], catch_exceptions=False)
-    assert result.exit_code == 0
+    result = succeeded(CliRunner().invoke(command, ['pocketsphinx:"hey jarvis"'], catch_exceptions=False))
     assert [line for line in result.output.splitlines() if line.startswith("operating point  ")][:1] == [
         'operating point  "hey jarvis"'
     ]

@@ -20,7 +20,7 @@ from harness.cli.json_schema import json_schema
 from harness.cli.run import print_undecidable
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
-from tests.command import harness
+from tests.command import harness, succeeded
 from tests.unit.cli.walking import commands
 
 SCENARIO = "scenario: s\nneeds: [NEED]\nstimuli: [{id: q, text: hello}]\ntrials: [{query: q, repeat: 3}]\n"
@@ -35,8 +35,7 @@ devices: {one: {profile: reference_assistant_black_box}}
 def test_init_writes_valid_files_and_never_overwrites(tmp_path: Path) -> None:
     folder = tmp_path / "new"
     assert harness("init", folder).exit_code == 0
-    checked = harness("validate", folder)
-    assert checked.exit_code == 0, checked.output
+    checked = succeeded(harness("validate", folder))
     assert "4 trials × 1 cell = 4 planned" in checked.stdout
     (folder / "bench.yaml").write_text("mine", encoding="utf-8")
     (folder / "scenario.yaml").unlink()
@@ -49,11 +48,9 @@ def test_init_writes_valid_files_and_never_overwrites(tmp_path: Path) -> None:
 
 def test_init_writes_a_valid_profile_for_a_board(tmp_path: Path) -> None:
     folder = tmp_path / "new"
-    result = harness("init", folder, "--board", "door_panel", "--port", "/dev/tty: odd")
-    assert result.exit_code == 0, result.output
+    succeeded(harness("init", folder, "--board", "door_panel", "--port", "/dev/tty: odd"))
     assert sorted(path.name for path in folder.iterdir()) == ["bench.yaml", "door_panel.yaml", "scenario.yaml"]
-    checked = harness("validate", folder)
-    assert checked.exit_code == 0, checked.output
+    checked = succeeded(harness("validate", folder))
     assert "20 wake + 6 ambient = 26 trials and 4 probes" in checked.stdout
     assert "would be skipped" not in checked.stdout
     tested = harness("devices", "test", folder / "door_panel.yaml")
@@ -107,8 +104,7 @@ def test_init_writes_what_each_kind_of_bench_needs(
     bench = (tmp_path / "bench.yaml").read_text(encoding="utf-8")
     assert connection in bench if connection else "connection" not in bench
     assert ("microphone:" in bench) == (kind in ("virtual_lab", "sound"))
-    checked = harness("validate", tmp_path)
-    assert checked.exit_code == 0, checked.output
+    checked = succeeded(harness("validate", tmp_path))
     assert planned in checked.stdout
     assert "would be skipped" not in checked.stdout
     if kind in ("serial", "mqtt", "command"):
@@ -218,8 +214,9 @@ def test_the_log_of_a_program_is_followed_as_written(tmp_path: Path) -> None:
     assert harness("init", tmp_path, "--command", "sh -c 'echo wake word hey computer 87%; sleep 9'").exit_code == 0
     (line,) = [line for line in (tmp_path / "device.yaml").read_text("utf-8").splitlines() if "devices monitor" in line]
     words = shlex.split(line.removeprefix("#").replace("devices monitor", "devices test"))[1:]
-    watched = harness(*(str(tmp_path / word) if word == "device.yaml" else word for word in words), "--seconds", "5")
-    assert watched.exit_code == 0, watched.output
+    watched = succeeded(
+        harness(*(str(tmp_path / word) if word == "device.yaml" else word for word in words), "--seconds", "5")
+    )
     assert "1 line: 1 mapped" in watched.stdout
 
 
@@ -256,16 +253,14 @@ def test_on_a_terminal_init_asks_and_every_answer_is_an_option(
 
 def test_the_projects_own_files_are_valid() -> None:
     root = Path(__file__).parents[3]
-    checked = harness("validate", root / "scenarios", root / "devices")
-    assert checked.exit_code == 0, checked.output
+    succeeded(harness("validate", root / "scenarios", root / "devices"))
 
 
 def test_a_scenario_and_a_bench_are_checked_together(tmp_path: Path) -> None:
     scenario, bench = tmp_path / "s.yaml", tmp_path / "b.yaml"
     bench.write_text(BENCH, encoding="utf-8")
     scenario.write_text(SCENARIO.replace("NEED", "monitor"), encoding="utf-8")
-    skipped = harness("validate", scenario, bench)
-    assert skipped.exit_code == 0
+    skipped = succeeded(harness("validate", scenario, bench))
     assert "would be skipped" in skipped.stdout
     assert "monitor" in skipped.stdout
     unknown = SCENARIO.replace("NEED", "").replace("query: q", "query: q, device: two")
@@ -325,8 +320,7 @@ def test_init_scenario_for_a_black_box_needs_no_person(tmp_path: Path) -> None:
     scenario, bench = tmp_path / "scenario.yaml", tmp_path / "bench.yaml"
     rehearse = ("rehearse", scenario, "--bench", bench, "--runs", "20", "--nights", "1")
     assert "person" not in harness("validate", tmp_path).stdout
-    decided = harness(*rehearse)
-    assert decided.exit_code == 0, decided.output
+    decided = succeeded(harness(*rehearse))
     assert "min_answered_share" in decided.stdout
     assert "person" not in decided.stdout
 
@@ -349,8 +343,7 @@ def test_rehearsal_does_not_count_on_decisions_by_a_person(tmp_path: Path) -> No
     rehearse = ("rehearse", scenario, "--bench", bench, "--runs", "20", "--nights", "1")
     note = "3 of 3 trials need a person to say whether one understood"
     assert note in harness("validate", scenario, bench).stdout
-    attended = harness(*rehearse)
-    assert attended.exit_code == 0
+    attended = succeeded(harness(*rehearse))
     assert "if answered" in attended.stdout
     assert note in attended.stdout
     bench.write_text(f"{bench.read_text('utf-8')}operator: absent\n", encoding="utf-8")

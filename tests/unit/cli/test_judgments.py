@@ -38,6 +38,7 @@ from harness.rating.figures.agreement import agreement_figures
 from harness.rating.figures.judged_responses import read_sessions
 from harness.rating.rating_room import RatingRoom
 from harness.session.log.reader import rating_rows
+from tests.command import succeeded
 from tests.files import file_with
 from tests.judged_sessions import answers, clips_of, give, judged, judged_responses, store_session
 
@@ -122,8 +123,7 @@ def test_a_round_file_exports_its_sessions_and_only_its_judgments(folder: Path, 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_exported_judgments_can_be_imported_again(folder: Path, tmp_path: Path, kind: str) -> None:
     file = tmp_path / f"out.{kind}"
-    result = harness("export", folder, f"--{kind}", file)
-    assert result.exit_code == 0, result.exception
+    result = succeeded(harness("export", folder, f"--{kind}", file))
     assert result.output == f'Writing 10 rows to "{file}"; 7 judgments count\n'
     copy = bare(folder, tmp_path / "copy")
     assert harness("import", copy, file).output == "10 new judgments, 0 already there\n"
@@ -478,6 +478,5 @@ def test_any_judgment_survives_export_and_import_in_any_format(
     assert harness("export", folder, *export_options).exit_code == 0
     for file in files:
         copy = bare(folder, tmp_path / file.suffix)
-        result = harness("import", copy, file)
-        assert result.exit_code == 0, (result.output, result.exception)
+        succeeded(harness("import", copy, file))
         assert said(copy) == said(folder)

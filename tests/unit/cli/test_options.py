@@ -31,6 +31,7 @@ from harness.cli.options import (
 )
 from harness.model.choices import YARDSTICKS_KNOWN, FileKind
 from harness.model.errors import InputError
+from tests.known import known
 from tests.unit.cli.walking import commands
 
 ALL = dict(commands(group))
@@ -266,8 +267,7 @@ def test_an_option_name_has_one_meaning() -> None:
 
 def test_defaults_are_written_in_one_style() -> None:
     for name, parameter in visible():
-        record = parameter.get_help_record(click.Context(ALL[name]))
-        assert record is not None
+        record = known(parameter.get_help_record(click.Context(ALL[name])))
         text = record[1]
         has_default = isinstance(parameter, Option) and bool(parameter.written_default)
         assert text.count("(default: ") == (1 if has_default else 0), f"{name}: {text}"
@@ -280,8 +280,7 @@ def test_defaults_are_written_in_one_style() -> None:
 
 def test_a_default_ends_the_first_sentence() -> None:
     def shown(text: str, **attributes: object) -> str:
-        record = Option(["--x"], help=text, **attributes).get_help_record(click.Context(example))
-        assert record is not None
+        record = known(Option(["--x"], help=text, **attributes).get_help_record(click.Context(example)))
         return record[1]
 
     size = click.IntRange(64, 9600)

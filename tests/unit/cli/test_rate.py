@@ -31,6 +31,7 @@ from harness.rating.rater_player import OnDone, RaterPlayer
 from harness.rating.rating_room import open_room
 from harness.session.log.reader import rating_rows
 from harness.sound.tempo import SLOWER
+from tests.command import succeeded
 from tests.rating_sessions import rating_session
 
 KEYS = RaterKeys()
@@ -61,8 +62,9 @@ def categories(session: Path) -> list[Category | None]:
 
 
 def test_each_label_of_a_script_is_confirmed_as_saved(session: Path) -> None:
-    result = rate(session, "1\nsure 2\nsub too_much\ncomment half of it\npartially correct\nslot_request\nWrong\n-\n")
-    assert result.exit_code == 0, result.output
+    result = succeeded(
+        rate(session, "1\nsure 2\nsub too_much\ncomment half of it\npartially correct\nslot_request\nWrong\n-\n")
+    )
     assert categories(session) == [
         Category.CORRECT,
         Category.PARTIALLY_CORRECT,
@@ -117,8 +119,7 @@ def test_a_wrong_line_is_answered_and_ends_a_script(session: Path, line: str, an
 
 
 def test_undo_skip_hold_and_flag(session: Path) -> None:
-    result = rate(session, "1\n9\nundo\nundo\nskip\nhold\nflag privacy\nstatus\n")
-    assert result.exit_code == 0, result.output
+    result = succeeded(rate(session, "1\n9\nundo\nundo\nskip\nhold\nflag privacy\nstatus\n"))
     standing = [row.status for row in in_force(given(session))]
     assert standing == [JudgmentStatus.SKIPPED, JudgmentStatus.HELD, JudgmentStatus.FLAGGED]
     assert "responses: 12, 1 done, 9 left, 1 of them left for later, 2 held, 1 put aside" in result.output
@@ -131,8 +132,7 @@ def test_undo_reaches_judgments_of_an_earlier_sitting(session: Path) -> None:
 
 
 def test_rating_skips_held_items_until_they_are_requested(session: Path) -> None:
-    result = rate(session, "1\n" * 11)
-    assert result.exit_code == 0, result.output
+    result = succeeded(rate(session, "1\n" * 11))
     assert "nothing is left to judge: 11 of 12 done, 1 held" in result.output
     assert rate(session, "1\n").exit_code == 2
     assert rate(session, "held\n1\n").exit_code == 0
@@ -152,8 +152,7 @@ def test_transcript_is_hidden_until_requested_and_as_the_round_allows(session: P
 
 
 def test_the_aid_leads_to_a_label_and_its_path_is_kept(session: Path) -> None:
-    result = rate(session, "aid\nback\nb\nsave\naid\nleave\n1\n")
-    assert result.exit_code == 0, result.output
+    result = succeeded(rate(session, "aid\nback\nb\nsave\naid\nleave\n1\n"))
     assert "Question" in result.output
     first, second = given(session)
     assert first.aid_path
@@ -258,8 +257,7 @@ def test_disagreement_is_settled_with_the_judgments_in_view(session: Path) -> No
     assert "raters disagree on 2 responses" in rate(session, "", "--list").output
     with_names = CliRunner().invoke(group, [*options, "--rater", "cem", "--adjudicate", "--names"], input="")
     assert "judgment 1 of ann: " in with_names.output or "judgment 1 of ben: " in with_names.output
-    settled = CliRunner().invoke(group, [*options, "--rater", "cem", "--adjudicate"], input="1\n9\n")
-    assert settled.exit_code == 0, settled.output
+    settled = succeeded(CliRunner().invoke(group, [*options, "--rater", "cem", "--adjudicate"], input="1\n9\n"))
     assert settled.output.count("judgment 1: ") == 2
     assert "ben" not in settled.output
     assert all(len(row.adjudicates) == 2 for row in given(session) if row.rater == "cem")

@@ -14,6 +14,7 @@ from harness.model.errors import InputError
 from harness.model.offline import CountingRules
 from harness.offline.journal import Journal
 from harness.offline.reports.log_summary import read_sums, summarise_log
+from tests.command import succeeded
 from tests.unit.offline.figures.outcomes import outcome, spot
 from tests.unit.offline.reports.test_log import INV, header
 from tests.unit.session.figures.rows import Rows, planned
@@ -59,8 +60,7 @@ def refused(result: Result) -> str:
 
 def test_a_log_of_the_original_tool_is_summarised(tmp_path: Path) -> None:
     (tmp_path / "old.log").write_text(ORIGINAL)
-    result = report(tmp_path / "old.log")
-    assert result.exit_code == 0, result.output
+    result = succeeded(report(tmp_path / "old.log"))
     assert result.stdout.splitlines() == [
         "INV: 3 files, 0.003 hr, 0:00:12.000",
         "OOV: 1 files, 10.000 hr, 10:00:00.000",
@@ -108,8 +108,7 @@ def test_invalid_log_is_refused(tmp_path: Path, text: str, message: str) -> None
 
 def test_a_log_on_standard_input_is_read_and_hostile_names_are_escaped(tmp_path: Path) -> None:
     text = ORIGINAL.replace('REJECT "odd.wav" unreadable', 'REJECT "odd.wav" \x1b[31munreadable')
-    result = CliRunner().invoke(group, ["report", "-"], input=text)
-    assert result.exit_code == 0, result.output
+    result = succeeded(CliRunner().invoke(group, ["report", "-"], input=text))
     assert "\x1b" not in result.stdout
     assert "Rejected: 1 \\e[31munreadable." in result.stdout
 
@@ -148,8 +147,7 @@ def test_the_journal_of_a_killed_run_is_summarised(tmp_path: Path) -> None:
     journal.append(outcome(INV, spot(1.2, 1.9)), "a.wav")
     journal.append(outcome(INV), "b.wav")
     journal.abandon()
-    result = report(tmp_path / "a.log.jsonl")
-    assert result.exit_code == 0, result.output
+    result = succeeded(report(tmp_path / "a.log.jsonl"))
     assert result.stdout.startswith("Partial: 2 of 3 files.\nINV: 2 files, ")
     assert "50.00% FR, 1 TA" in result.stdout
     with (tmp_path / "a.log.jsonl").open("rb") as file:

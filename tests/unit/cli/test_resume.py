@@ -37,7 +37,7 @@ from harness.scenario.bench import load_bench
 from harness.session.engine.launch import EnginePlace
 from harness.session.engine.prepare import prepare
 from harness.statistics.intervals import garwood
-from tests.command import harness
+from tests.command import harness, succeeded
 from tests.known import known
 from tests.unit.report.junit_schema import problems
 from tests.written_sessions import written
@@ -301,8 +301,7 @@ def test_without_a_terminal_the_error_names_both_remedies(tmp_path: Path, starts
 
 
 def said(*arguments: str) -> str:
-    result = CliRunner().invoke(command, arguments, catch_exceptions=False)
-    assert result.exit_code == 0, result.output
+    result = succeeded(CliRunner().invoke(command, arguments, catch_exceptions=False))
     return result.output
 
 
@@ -314,8 +313,7 @@ def test_plan_prints_the_numbers_of_the_specification() -> None:
     assert [round(row["hours"], 1) for row in plan["false_accepts"]["claims"][:3]] == [30.0, 47.4, 63.0]
     # The hours from which on the interval of a report ends within the limit of `evaluate --max-fa-per-hour`.
     for row in plan["false_accepts"]["claims"]:
-        interval = garwood(row["events"], row["hours_for_limit"])
-        assert interval is not None
+        interval = known(garwood(row["events"], row["hours_for_limit"]))
         assert interval[1] == pytest.approx(0.1)
     assert re.search(r"^  0 +6\.0 h +7\.4 h$", said("--fa-below", "0.5"), re.M)
     assert plan["false_rejects"]["utterances_as_expected"] == 173

@@ -20,6 +20,7 @@ from harness.cli import group, streams
 from harness.model.choices import AlignmentSelection
 from harness.model.errors import HarnessError, InputError
 from harness.transcripts.reports.text import report
+from tests.command import succeeded
 from tests.files import file_with
 from tests.unit.transcripts.reports.scorings import HOSTILE, every_sort, reported
 
@@ -91,8 +92,7 @@ def test_json_names_the_files_read(files: tuple[Path, Path], tmp_path: Path) -> 
 
 
 def test_a_page_on_standard_output_is_the_only_output(files: tuple[Path, Path]) -> None:
-    result = harness("-r", files[0], "-H", files[1], "--html", "-")
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness("-r", files[0], "-H", files[1], "--html", "-"))
     assert result.stdout.startswith("<!doctype html>")
     assert result.stdout.rstrip().endswith("</html>")
 
@@ -131,8 +131,7 @@ def test_invalid_limit_is_refused(files: tuple[Path, Path], limit: str) -> None:
 def test_characters_are_named_wherever_they_are_counted(files: tuple[Path, Path], tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     arguments = ("-r", files[0], "-H", files[1], "-H", files[0], "--unit", "char", "--confusions", "--html", page)
-    result = harness(*arguments)
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness(*arguments))
     for text in (result.stdout, page.read_text(encoding="utf-8")):
         assert "CER" in text
         assert "characters" in text
@@ -246,8 +245,7 @@ def test_applied_normalisations_are_named_beside_the_figures(
 
 def test_hostile_text_reaches_no_terminal(tmp_path: Path) -> None:
     path = file_with(tmp_path / "a.trn", "show \u202eme\u200b (\u202eamy\u200b_1)\n")
-    result = harness("-r", path, "-H", path, "--alignments", "all", "--confusions")
-    assert result.exit_code == 0
+    result = succeeded(harness("-r", path, "-H", path, "--alignments", "all", "--confusions"))
     assert all(line.isprintable() for line in result.stdout.splitlines())
     lines = report(reported(every_sort(HOSTILE)), AlignmentSelection.ALL, 0, 100, colour=False)
     assert all(line.isprintable() for line in lines)

@@ -29,7 +29,7 @@ from harness.session.figures.progress import SessionFigures
 from harness.session.figures.trials import AttemptTranscript, TranscribedTrial, heard_in, words_of
 from harness.session.log.reader import LogReader
 from harness.transcripts.recognition import GroupTranscripts
-from tests.command import harness
+from tests.command import harness, succeeded
 from tests.files import file_with
 from tests.judged_sessions import answers, clips_of, give, judged, store_session
 from tests.unit.session.figures.rows import Rows, planned
@@ -40,8 +40,7 @@ C, W = Category.CORRECT, Category.WRONG
 
 
 def figures(verb: str, *arguments: str | Path) -> dict[str, Any]:
-    result = harness(verb, "--json", *arguments)
-    assert result.exit_code == 0, result.exception
+    result = succeeded(harness(verb, "--json", *arguments))
     report: dict[str, Any] = json.loads(result.output)
     return report
 
@@ -114,8 +113,7 @@ def test_an_unjudged_round_is_refused_on_the_command_line(folder: Path, round_fi
 
 def test_show_check_names_changed_and_unsealed_files(tmp_path: Path) -> None:
     folder = store_session(tmp_path / "s1", answers(2))
-    result = harness("show", folder, "--check")
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness("show", folder, "--check"))
     assert "seal   log.sqlite: row" in result.output
     assert result.output.endswith(": whole\n")
     with sqlite3.connect(folder / "log.sqlite") as connection:
@@ -128,8 +126,7 @@ def test_show_check_names_changed_and_unsealed_files(tmp_path: Path) -> None:
     assert "DAMAGE the trigger never_changed" in result.output
     assert f"DAMAGE row {seq} has changed since it was written" in result.output
     old = shutil.copytree(Path(__file__).parents[2] / "data" / "unsealed" / "session", tmp_path / "old")
-    result = harness("show", old, "--check")
-    assert result.exit_code == 0
+    result = succeeded(harness("show", old, "--check"))
     assert result.output.endswith("17 rows and 1 clips: whole, but not sealed\n")
     assert "1 of 1 = 100 %" in harness("show", old).output
 
@@ -302,8 +299,7 @@ def test_csv_has_the_word_errors_of_commands(commands: WakeRows, tmp_path: Path)
 
 def scored(queried: Path, name: str) -> dict[str, int]:
     target = queried / f"{name}.json"
-    result = harness("score", "-r", queried / f"{name}.ref.trn", "-H", queried / f"{name}.trn", "--json", target)
-    assert result.exit_code == 0, (result.output, result.exception)
+    succeeded(harness("score", "-r", queried / f"{name}.ref.trn", "-H", queried / f"{name}.trn", "--json", target))
     report = json.loads(target.read_text(encoding="utf-8"))
     totals = (report if "totals" in report else report["systems"][0])["totals"]
     return {name: totals[name] for name in ("correct", "substitutions", "deletions", "insertions")}
@@ -321,8 +317,7 @@ RULES = [
 def test_scored_again_from_trn_files_the_counts_are_the_same(rule: RecognitionRule, tmp_path: Path) -> None:
     rows = queries(rule)
     session, target = stored(rows, tmp_path / "s"), tmp_path / "trn"
-    result = harness("export", session, "--trn", target)
-    assert result.exit_code == 0, (result.output, result.exception)
+    result = succeeded(harness("export", session, "--trn", target))
     assert f"{target / 'first'}.ref.trn" in result.output
     heard = words_of(heard_in(progress_of(rows).trials))
     for name, words in (("first", heard.first), ("final", heard.final)):
@@ -365,15 +360,13 @@ def test_a_session_without_transcripts_has_no_trn(tmp_path: Path) -> None:
 
 
 def test_json_in_a_file_leaves_standard_output_to_another_form(query_session: Path, tmp_path: Path) -> None:
-    result = harness("export", query_session, "--json", tmp_path / "results.json", "--csv", "-")
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness("export", query_session, "--json", tmp_path / "results.json", "--csv", "-"))
     assert result.stdout.startswith("number,trial,")
     assert "heard" in json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
 
 
 def test_a_session_of_queries_is_exported_as_json(query_session: Path) -> None:
-    result = harness("export", query_session, "--json")
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness("export", query_session, "--json"))
     heard = json.loads(result.stdout)["heard"]
     assert heard["normalisation"] == "spoken"
     assert (heard["totals"]["final"]["deletions"], heard["totals"]["final"]["wer"]) == (4, 0.2)

@@ -17,6 +17,7 @@ from harness.rating.desk import Desk
 from harness.rating.exercises import repetition_text
 from harness.rating.rater_queue import QueueCounts
 from harness.rating.view import SittingPhase
+from tests.known import known
 from tests.unit.rating.sittings import CANNOT_TELL, SEEN, WAITS, Bench, exercises, in_sight, item, items, seated
 
 WRONG, CORRECT, PARTIAL = Category.WRONG, Category.CORRECT, Category.PARTIALLY_CORRECT
@@ -24,8 +25,7 @@ WRONG, CORRECT, PARTIAL = Category.WRONG, Category.CORRECT, Category.PARTIALLY_C
 
 def test_a_label_is_on_the_disk_and_the_next_item_shows() -> None:
     bench, desk = seated(items(3))
-    first = desk.view.item
-    assert first is not None
+    first = known(desk.view.item)
     bench.clock.now_s += 4
     desk.record_play(1500, began=True)
     desk.set_confidence(2)
@@ -138,8 +138,7 @@ def test_exercises_come_first_and_wrong_ones_are_repeated_once() -> None:
     assert desk.view.phase is SittingPhase.TRAINING
     assert not repetition_text(desk.view)
     desk.judge(CORRECT)
-    explained = desk.view.explained
-    assert explained is not None
+    explained = known(desk.view.explained)
     assert explained.right
     assert not desk.judge(WRONG), "the explanation is to be read first"
     desk.go_on()
@@ -296,8 +295,7 @@ def test_conclusion_of_the_aid_is_applied() -> None:
     state = AidState.begin(ResponseFacts(truncated=None))
     while state.question is not None:
         state = state.answer(state.question.answers[0].id)
-    ending = state.ending
-    assert ending is not None
+    ending = known(state.ending)
     assert desk.conclude(state)
     assert (bench.disk.rows[-1].category, bench.disk.rows[-1].aid_path) == (ending.category, state.path)
 

@@ -29,6 +29,7 @@ from harness.session.log.database import SqliteLog
 from harness.session.log.reader import check, rating_rows
 from harness.sound.level import FULL_SCALE, active_speech_level, at_level_unclipped
 from tests.judged_sessions import clips_of, judged
+from tests.known import known
 from tests.rating_sessions import TALKS, Talk, answer_effect, rating_session, rating_sessions
 from tests.unit.rating.sittings import item
 from tests.unit.session.figures.rows import Rows, planned
@@ -90,8 +91,7 @@ def test_items_come_from_all_sessions_and_tell_what_is_needed(room: RatingRoom) 
 
 def test_an_understood_query_counts_as_heard_although_a_word_was_misheard(tmp_path: Path) -> None:
     room = open_room([rating_session(tmp_path / "s1", 2, by_frame=True)])
-    aid = room.desk("ann").begin_aid()
-    assert aid is not None
+    aid = known(room.desk("ann").begin_aid())
     assert aid.path[0] == "recognised=yes@harness"
     assert aid.question is not None, "the report counts these responses, so the aid leads to a category"
     room.close()
@@ -413,8 +413,7 @@ def test_two_devices_with_other_sound_and_evidence_give_the_same_item(tmp_path: 
     assert [sound.rate_hz for sound in heard] == [RATE_HZ, RATE_HZ]
     assert len(heard[0].samples) == pytest.approx(len(heard[1].samples), abs=2)
     for sound in heard:
-        level = active_speech_level(sound)
-        assert level is not None
+        level = known(active_speech_level(sound))
         assert level.level_dbfs == pytest.approx(LEVEL_DBFS, abs=0.1)
     room.close()
 
@@ -440,8 +439,7 @@ def test_notes_of_the_operator_are_not_shown(tmp_path: Path) -> None:
     waiting = next(item for item in room.items if item.waits_for_effect)
     answer_effect(session, waiting, word=EffectOutcome.WRONG, observer="bob", detail="it rang")
     room.refresh()
-    effect = next(item.effect for item in room.items if item.id == waiting.id)
-    assert effect is not None
+    effect = known(next(item.effect for item in room.items if item.id == waiting.id))
     assert (effect.word, effect.said) == (EffectOutcome.WRONG, "")
     room.close()
 

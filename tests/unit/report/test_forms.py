@@ -20,7 +20,7 @@ from harness.model.scenario import Limits
 from harness.report.session import read_session
 from harness.report.wake_json import as_json
 from harness.statistics import text
-from tests.command import harness
+from tests.command import harness, succeeded
 from tests.unit.report.test_prometheus import parsed
 from tests.unit.report.test_session_page import page, session, visible, wake_rows
 from tests.unit.session.figures.rows import Rows, clip_of, planned
@@ -58,8 +58,7 @@ def hostile(tmp_path: Path) -> Path:
 
 
 def told(*words: object) -> str:
-    result = harness(*words)
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness(*words))
     return result.stdout
 
 

@@ -42,7 +42,7 @@ from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Sui
 from harness.session.engine.assemble import ResolvedSession, write_resolved
 from harness.session.summary import end_of_session
 from harness.session.wording import RowWriter
-from tests.command import harness
+from tests.command import harness, succeeded
 from tests.dashboard.frame_bench import TIMER, some_frames, told, wanting
 from tests.known import known
 from tests.unit.report.junit_schema import problems
@@ -364,8 +364,7 @@ def test_export_writes_it_into_a_file_or_to_standard_output(rows: WakeRows, tmp_
                                                             monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     folder = stored(tmp_path / "s1", rows, Limits(max_false_reject_share=0.1))
     monkeypatch.chdir(tmp_path)
-    result = harness("export", folder, "--junit")
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness("export", folder, "--junit"))
     assert result.stdout == 'Writing JUnit report to "s1.junit.xml"\n'
     document = (tmp_path / "s1.junit.xml").read_bytes()
     assert problems(document) == []

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from harness.cli.rehearse import command
 from harness.session.simulated.night import FAULTS
+from tests.command import succeeded
 
 BENCH = Path(__file__).parents[2] / "conformance" / "in_process" / "wake_bench.yaml"
 SCENARIO = """\
@@ -37,8 +38,7 @@ def told(result: Result) -> dict[str, dict[str, object]]:
 
 
 def test_a_sufficient_plan_decides_its_limit(tmp_path: Path) -> None:
-    rehearsal = rehearse(tmp_path, "--json", "--missed", "3%", more="limits: {max_false_reject_share: 0.1}")
-    assert rehearsal.exit_code == 0, rehearsal.output
+    rehearsal = succeeded(rehearse(tmp_path, "--json", "--missed", "3%", more="limits: {max_false_reject_share: 0.1}"))
     limit = told(rehearsal)["max_false_reject_share[wired]"]
     assert limit["times_needed"] == 1
     assert limit["bad_holds"] == pytest.approx(0.0, abs=0.05)
@@ -50,8 +50,7 @@ def test_a_plan_that_is_too_small_says_how_much_is_needed(tmp_path: Path) -> Non
     assert rehearsal.exit_code == 1
     times = told(rehearsal)["max_false_reject_upper[wired]"]["times_needed"]
     assert isinstance(times, int)
-    longer = rehearse(tmp_path, *options, calls=10 * times, more="limits: {max_false_reject_upper: 0.1}")
-    assert longer.exit_code == 0, longer.output
+    succeeded(rehearse(tmp_path, *options, calls=10 * times, more="limits: {max_false_reject_upper: 0.1}"))
 
 
 def test_a_device_that_is_worse_than_its_limit_is_never_decided(tmp_path: Path) -> None:
@@ -90,8 +89,7 @@ def test_a_sequential_test_ends_runs_early_and_may_keep_a_limit_from_holding(tmp
 
 
 def test_unsimulated_limits_are_named(tmp_path: Path) -> None:
-    rehearsal = rehearse(tmp_path, more="limits: {max_latency_p95_ms: 500, max_interrupted: 0}")
-    assert rehearsal.exit_code == 0
+    rehearsal = succeeded(rehearse(tmp_path, more="limits: {max_latency_p95_ms: 500, max_interrupted: 0}"))
     assert "Not rehearsed: max_latency_p95_ms, max_interrupted" in rehearsal.output
 
 

@@ -25,7 +25,7 @@ from harness.session.figures.live import LiveFigures
 from harness.session.log.reader import LogReader, read_scenario
 from harness.session.summary import limit_lines, session_verdict, verdict_lines
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict
-from tests.command import harness
+from tests.command import harness, succeeded
 from tests.unit.report.test_prometheus import parsed
 from tests.unit.report.test_session_page import page, session, visible, wake_rows
 from tests.unit.session.figures.rows import Rows, planned
@@ -113,8 +113,7 @@ def printed(limit: DeclaredLimit) -> str:
 
 
 def in_show(folder: Path) -> str:
-    result = harness("show", folder)
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness("show", folder))
     return result.stdout
 
 
@@ -123,8 +122,7 @@ def in_page(folder: Path) -> str:
 
 
 def in_junit(folder: Path) -> str:
-    result = harness("export", folder, "--junit", "-")
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness("export", folder, "--junit", "-"))
     root = ElementTree.fromstring(result.stdout)
     return html.unescape(" ".join(text for part in root.iter() for text in (*part.attrib.values(), part.text or "")))
 

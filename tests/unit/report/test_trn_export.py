@@ -17,7 +17,7 @@ from harness.session.figures.progress import SessionFigures
 from harness.session.figures.trials import FirstAndFinalWords, TranscribedTrial, by_group, heard_in, words_of
 from harness.transcripts.recognition import SamplingUnit
 from harness.wake.wake import WakeFigures
-from tests.command import harness
+from tests.command import harness, succeeded
 from tests.unit.session.figures.rows import Rows, planned
 from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
 from tests.written_sessions import written
@@ -61,8 +61,7 @@ def scored(folder: Path, name: str) -> dict[str, list[dict[str, Any]]]:
     """By the name of each grouping, its values."""
     files = [str(folder / f"{name}{end}") for end in (".ref.trn", ".trn", ".groups.csv")]
     command = ["score", "-r", files[0], "-H", files[1], "--groups", files[2], "--json", "-"]
-    result = harness(*command)
-    assert result.exit_code == 0, (result.output, result.exception)
+    result = succeeded(harness(*command))
     report = json.loads(result.stdout)
     assert (report["without_group"], report["groups_of_no_utterance"], report["groups_left_out"]) == ([], [], [])
     return {grouping["by"]: grouping["values"] for grouping in report["groups"]}
@@ -78,8 +77,7 @@ def counts(group: dict[str, Any]) -> tuple[int, ...]:
 @pytest.mark.parametrize("rows", [two_axes(), commands()], ids=["queries", "commands"])
 def test_counts_by_group_match_the_session(rows: Rows | WakeRows, tmp_path: Path) -> None:
     session = written(tmp_path / "session", rows)
-    result = harness("export", session, "--trn", tmp_path / "out")
-    assert result.exit_code == 0, (result.output, result.exception)
+    result = succeeded(harness("export", session, "--trn", tmp_path / "out"))
     assert f"--groups {tmp_path / 'out' / 'first.groups.csv'}" in result.output
     heard = heard_of(rows)
 

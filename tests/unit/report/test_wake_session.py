@@ -23,7 +23,7 @@ from harness.report.wake_json import as_json
 from harness.report.wake_log_session import wake_log
 from harness.wake.reports.figures_text import pairs_with_trials
 from harness.wake.wake import comparisons
-from tests.command import harness
+from tests.command import harness, succeeded
 from tests.dashboard.frame_bench import TIMER, some_frames, wanting
 from tests.known import known
 from tests.unit.session.figures.rows import Rows, clip_of, planned
@@ -186,8 +186,7 @@ def folder(rows: WakeRows, tmp_path: Path) -> Path:
 
 def test_export_writes_one_log_a_device(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    result = harness("export", folder, "--wake-log")
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness("export", folder, "--wake-log"))
     assert 'Writing log to "s1.kitchen.log"' in result.output
     assert "only kitchen: wake-2" in result.output
     back = read((tmp_path / "s1.kitchen.log").read_text(encoding="utf-8"))
@@ -196,14 +195,12 @@ def test_export_writes_one_log_a_device(folder: Path, tmp_path: Path, monkeypatc
 
 
 def test_export_to_standard_output_is_the_log_alone(folder: Path) -> None:
-    result = harness("export", folder, "--wake-log", "-", "--device", "den")
-    assert result.exit_code == 0
+    result = succeeded(harness("export", folder, "--wake-log", "-", "--device", "den"))
     assert dict(read(result.stdout).totals)["TACOUNT"] == 1
 
 
 def test_export_writes_json_for_each_device(folder: Path) -> None:
-    result = harness("export", folder, "--json")
-    assert result.exit_code == 0
+    result = succeeded(harness("export", folder, "--json"))
     report = json.loads(result.stdout)
     assert [device["device"] for device in report["devices"]] == ["kitchen", "den"]
     assert report["devices"][0]["false_accepts_before_review"]["count"] == 2

@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 from harness.model.errors import InputError
-from tests.command import harness
+from tests.command import harness, succeeded
 
 TEXTS = ("turn on the light", "stop", "play the river song", "what time is it")
 
@@ -31,8 +31,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 def test_each_text_is_spoken_once_and_test_voices_are_not_in_training(corpus: Path, tmp_path: Path) -> None:
     voices = ("--voices", "espeak:en-us,espeak:en-gb", "--test-voices", "espeak:en-us+f3")
     for name in ("one", "two"):
-        result = harness("understand", "speak", corpus, *voices, "--output", tmp_path / name)
-        assert result.exit_code == 0, result.output
+        result = succeeded(harness("understand", "speak", corpus, *voices, "--output", tmp_path / name))
     assert "3 train, 1 test" in result.stderr
     train, test = rows_of(tmp_path / "one" / "train.csv"), rows_of(tmp_path / "one" / "test.csv")
     assert [row["id"] for row in train] == ["train/1", "train/2", "train/3"]

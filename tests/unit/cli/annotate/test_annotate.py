@@ -23,6 +23,7 @@ from harness.model.understanding import Corpus, Slot
 from harness.understanding.files.corpus_file import read_corpus
 from harness.understanding.files.corpus_writing import jsonl
 from tests.annotation_projects import give, sitting
+from tests.command import succeeded
 from tests.unit.annotation.sittings import SPOKEN_LABELS, spoken
 
 LABELS = """label_set: test
@@ -77,8 +78,7 @@ def propose(project: Path, proposals: dict[str, tuple[str, ...] | None]) -> None
 
 
 def test_a_project_is_created_labelled_and_exported(run: Run, files: Path) -> None:
-    created = new(run, files)
-    assert created.exit_code == 0, created.output
+    created = succeeded(new(run, files))
     assert "4 utterances, 4 labels" in created.output
     project = files / "p"
     with sitting(project, "ann") as desk:
@@ -145,8 +145,7 @@ def test_a_file_of_intents_is_joined_by_id(run: Run, files: Path) -> None:
     assert isinstance(refused.exception, InputProblems)
     assert rows(files / "p") == [], "all or nothing"
     (files / "map.csv").write_text("from,to\njouer,play\nmerci,thank\n", encoding="utf-8")
-    result = run("import", files / "p", file, "--rename-labels", files / "map.csv")
-    assert result.exit_code == 0, result.exception
+    result = succeeded(run("import", files / "p", file, "--rename-labels", files / "map.csv"))
     assert result.output.splitlines() == [
         "labelled 2 utterances",
         "1 id in the file without an utterance here: xx",
@@ -189,8 +188,7 @@ def test_two_annotators_disagree_and_a_third_settles(run: Run, files: Path) -> N
     assert isinstance(refused.exception, InputError)
     assert "1 of 4 utterances have no final labels" in str(refused.exception)
     assert not (files / "x.jsonl").exists()
-    marked = run("export", project, "--output", files / "x.jsonl", "--mark")
-    assert marked.exit_code == 0
+    succeeded(run("export", project, "--output", files / "x.jsonl", "--mark"))
     states = [dict(utterance.groups)["state"] for utterance in read_corpus(files / "x.jsonl").utterances]
     assert sorted(states) == ["agreed", "agreed", "agreed", "disputed"]
     figures = json.loads(run("agreement", project, "--json").output)["pairs"][0]
@@ -293,8 +291,7 @@ def _project(folder: Path, labelled: int, *options: str) -> str:
 
 def test_proposals_are_kept_as_one_batch_and_counted(tmp_path: Path) -> None:
     project = _project(tmp_path, 60)
-    result = _run("propose", project, "--seed", "1", "--triads", "2")
-    assert result.exit_code == 0
+    result = succeeded(_run("propose", project, "--seed", "1", "--triads", "2"))
     assert "90 utterances to propose for" in result.output
     assert "kept triad" in result.output
     report = json.loads(_run("report", project, "--json").output)
@@ -309,16 +306,14 @@ def test_proposals_are_kept_as_one_batch_and_counted(tmp_path: Path) -> None:
 def test_one_classifier_proposes_and_states_its_expected_error(tmp_path: Path) -> None:
     project = _project(tmp_path, 60)
     status = json.loads(_run("status", project, "--json").stdout)
-    result = _run("propose", project, "--method", "classifier")
-    assert result.exit_code == 0, result.output
+    result = succeeded(_run("propose", project, "--method", "classifier"))
     assert "learnt from 60, proposed for" in result.stdout
     assert f"estimated error of the proposals: {100 * status['estimated_error']:.2f} % (target 1.00 %)" in result.stdout
     assert status["target_error"] == 0.01
     out = tmp_path / "out.jsonl"
     with pytest.raises(InputError, match="have no final labels"):
         _run("export", project, "--output", str(out))
-    exported = _run("export", project, "--output", str(out), "--proposed")
-    assert exported.exit_code == 0, exported.output
+    exported = succeeded(_run("export", project, "--output", str(out), "--proposed"))
     assert "with unreviewed labels" in exported.stderr
     assert all(utterance.intents for utterance in read_corpus(out).utterances)
     with pytest.raises(InputError, match="--triads applies to tri-training only"):

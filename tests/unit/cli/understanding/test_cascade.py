@@ -20,6 +20,7 @@ from harness.model.trial import EvidenceSource, Outcome
 from harness.model.understanding import Utterance
 from harness.understanding.models.crf_understander import CrfUnderstander
 from harness.understanding.models.model_folder import ModelFacts, save_model
+from tests.command import succeeded
 from tests.known import known
 from tests.unit.session.figures.test_heard import Asked, asked, asked_rows
 from tests.written_sessions import written
@@ -71,8 +72,7 @@ def asked_of(place: Path, *more: str) -> Result:
 
 
 def test_cascade_reports_the_cost_of_recognition_errors(place: Path) -> None:
-    result = asked_of(place)
-    assert result.exit_code == 0, result.output
+    result = succeeded(asked_of(place))
     lines = result.stdout.splitlines()
     assert "utterances    2, compared without positions" in lines
     assert "model reads   transcripts without capitals and without punctuation, as gold is written" in lines
@@ -108,8 +108,7 @@ def test_the_page_shows_spoken_and_heard_words_as_plain_text(place: Path, tmp_pa
     heard = [{"id": "a-1", "text": "<script>alert(1)</script> the sky"}, {"id": "a-2", "text": "close the door"}]
     heard_file = lines_of(tmp_path / "h.jsonl", heard)
     page = tmp_path / "page.html"
-    result = harness(place, "--gold", "gold.jsonl", "--heard", heard_file, "--model", "model", "--html", str(page))
-    assert result.exit_code == 0, result.output
+    succeeded(harness(place, "--gold", "gold.jsonl", "--heard", heard_file, "--model", "model", "--html", str(page)))
     text = page.read_text(encoding="utf-8")
     assert "&lt;script&gt;alert(1)&lt;/script&gt; the sky" in text
     assert "<script>" not in text
@@ -251,8 +250,7 @@ def frames(place: Path) -> str:
 
 def test_cascades_and_systems_from_sound_are_compared(place: Path, frames: str) -> None:
     systems = ("--heard", f"first={place / 'heard.trn'}", "--pred-sound", f"direct={frames}")
-    result = harness(place, "--gold", "gold.jsonl", "--model", "model", *systems, "--talkers", "room")
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness(place, "--gold", "gold.jsonl", "--model", "model", *systems, "--talkers", "room"))
     output = result.stdout.splitlines()
     assert "utterances    2 that every system answered, compared without positions" in output
     assert "talkers       1 by room, too few for intervals" in output
@@ -268,8 +266,7 @@ def test_cascades_and_systems_from_sound_are_compared(place: Path, frames: str) 
 def test_systems_from_sound_need_no_model(place: Path, frames: str, tmp_path: Path) -> None:
     files = ("--pred-sound", f"one={frames}", "--pred-sound", f"two={place / 'gold.jsonl'}")
     target, page = tmp_path / "systems.json", tmp_path / "systems.html"
-    result = harness(place, "--gold", "gold.jsonl", *files, "--json", str(target), "--html", str(page))
-    assert result.exit_code == 0, result.output
+    succeeded(harness(place, "--gold", "gold.jsonl", *files, "--json", str(target), "--html", str(page)))
     document = json.loads(target.read_text())
     assert document["utterances"] == 3
     assert [system["name"] for system in document["systems"]] == ["one", "two"]
@@ -298,8 +295,7 @@ def test_frames_that_a_device_reported_stand_beside_systems_from_sound(place: Pa
     slots = [{"concept": slot.concept, "value": slot.value} for slot in expected.slots or ()]
     by_query = [{"id": trial.query_id, "intents": list(expected.intents), "slots": slots}]
     sound = lines_of(tmp_path / "sound.jsonl", by_query)
-    result = harness(place, "--live", str(folder), "--pred-sound", sound, "--json", "-")
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness(place, "--live", str(folder), "--pred-sound", sound, "--json", "-"))
     document = json.loads(result.stdout)
     figures = {system["name"]: system["figures"]["emr"]["value"] for system in document["systems"]}
     assert figures == {"sound": 1.0, "live": pytest.approx(1 / 3)}

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from harness.cli import group
 from harness.model.errors import InputError
+from tests.command import succeeded
 from tests.files import file_with
 from tests.unit.understanding.files.corpora import write_folder
 
@@ -77,8 +78,7 @@ def test_a_folder_has_its_splits_and_slots_are_counted(tmp_path: Path) -> None:
 
 def test_undeclared_label_fails_and_unused_declared_label_has_a_row(tmp_path: Path) -> None:
     path = file_with(tmp_path / "a.csv", "id,intent\n1,p\n2,p#q\n")
-    result = harness(path, "--labels", "r,q,p")
-    assert result.exit_code == 0
+    result = succeeded(harness(path, "--labels", "r,q,p"))
     assert [line.split()[:2] for line in result.stdout.splitlines()[2:5]] == [["r", "0"], ["q", "1"], ["p", "2"]]
     result = harness(path, "--labels", "p")
     assert result.exit_code == 1
@@ -120,8 +120,7 @@ def test_line_numbers_are_not_shared_ids(tmp_path: Path) -> None:
     write_folder(tmp_path / "train", "a\n", "O\n", "p\n")
     (tmp_path / "b.csv").write_text("id,intent\n1,p\n", encoding="utf-8")
     for other in ("b.csv", "train"):
-        result = harness(f"x={tmp_path / 'train'}", f"y={tmp_path / other}")
-        assert result.exit_code == 0
+        result = succeeded(harness(f"x={tmp_path / 'train'}", f"y={tmp_path / other}"))
         assert "also in" not in result.stdout
 
 
@@ -162,8 +161,7 @@ def test_wrong_usage_is_refused(
 
 
 def test_standard_input_is_read_and_hostile_labels_are_escaped() -> None:
-    result = harness("-", "--format", "csv", stdin="id,intent\n1,[red]\u202eb\n")
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness("-", "--format", "csv", stdin="id,intent\n1,[red]\u202eb\n"))
     assert "[red]\\u202eb" in result.stdout
 
 

@@ -20,6 +20,7 @@ from harness.statistics.intervals import wilson
 from harness.statistics.text import percent_interval
 from harness.statistics.word_intervals import wer_interval
 from harness.understanding.files.corpus_writing import write_jsonl
+from tests.command import succeeded
 from tests.unit.session.figures.test_heard import GOOD, LYON, OPEN, OTHER, SILENT, Asked, asked_rows
 from tests.unit.understanding.files.corpora import write_folder
 from tests.unit.understanding.reports.frames import made
@@ -186,8 +187,7 @@ def test_shards_are_merged_to_the_json_of_the_whole(tmp_path: Path, monkeypatch:
             "--json", f"{name}.json",
         )  # fmt: skip
         assert result.exit_code == 0, result.output
-    result = harness("two.json", "one.json", "--json", "merged.json", "--html", "m.html", verb="merge")
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness("two.json", "one.json", "--json", "merged.json", "--html", "m.html", verb="merge"))
     merged, whole = (Path(f"{name}.json").read_text(encoding="ascii") for name in ("merged", "all"))
     assert merged.replace("two.", "all.") == whole
     assert re.sub(
@@ -275,8 +275,7 @@ def session(tmp_path: Path) -> Path:
 
 
 def test_reported_frames_are_scored_by_voice(session: Path) -> None:
-    result = harness(session, "--by", "voice")
-    assert result.exit_code == 0, result.output
+    result = succeeded(harness(session, "--by", "voice"))
     lines = result.stdout.splitlines()
     assert any(line.startswith("EMR (exact match)") and line.endswith("2 of 3 utterances") for line in lines)
     assert any(line.startswith("slot F1") and "slots have no positions" in line for line in lines)

@@ -17,6 +17,7 @@ from harness.cli import group
 from harness.model.errors import HarnessError, InputError, PluginError
 from harness.understanding.files.corpus_file import read_corpus, read_splits
 from harness.understanding.models.model_folder import load_model
+from tests.command import succeeded
 from tests.known import known
 from tests.unit.understanding.models.learned_from import TEA
 
@@ -38,8 +39,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "tea.yaml").write_text(TEA)
     sizes = ("--train", 80, "--dev", 20, "--test", 30)
     assert ran("generate", folder / "tea.yaml", *sizes, "--output", folder / "data").exit_code == 0
-    result = ran("train", "--data", folder / "data", "--output", folder / "model", "-s", "iterations=30", "--seed", 7)
-    assert result.exit_code == 0, result.output
+    result = succeeded(
+        ran("train", "--data", folder / "data", "--output", folder / "model", "-s", "iterations=30", "--seed", 7)
+    )
     assert "80 utterances" in result.stdout
     return folder
 
@@ -108,8 +110,7 @@ def test_a_model_states_how_it_was_trained(place: Path) -> None:
 
 def test_predictions_of_a_folder_can_be_scored(place: Path, tmp_path: Path) -> None:
     out = tmp_path / "said.jsonl"
-    result = ran("predict", place / "data", "--split", "test", "--model", place / "model", "--output", out)
-    assert result.exit_code == 0, result.output
+    succeeded(ran("predict", place / "data", "--split", "test", "--model", place / "model", "--output", out))
     gold = read_corpus(place / "data", split="test").utterances
     predictions = {utterance.id: utterance for utterance in read_corpus(out).utterances}
     assert set(predictions) == {utterance.id for utterance in gold}
@@ -193,8 +194,7 @@ def test_a_training_that_is_killed_leaves_no_model(place: Path, tmp_path: Path) 
         os.kill(program.pid, signal.SIGKILL)
         assert program.wait(DEADLINE_S) == -signal.SIGKILL
     assert not out.exists()
-    result = ran("train", "--data", place / "data", "--output", out, "-s", "iterations=5")
-    assert result.exit_code == 0
+    succeeded(ran("train", "--data", place / "data", "--output", out, "-s", "iterations=5"))
     assert load_model(out).facts.utterances == 80
 
 
@@ -202,8 +202,9 @@ def test_bench_prints_a_row_with_intervals_and_yardsticks(place: Path, tmp_path:
     atis = tmp_path / "my-atis"
     atis.symlink_to(place / "data")
     output = tmp_path / "rows.json"
-    result = ran("bench", "--data", atis, "--understander", "crf", "-s", "crf:iterations=30", "--json", output)
-    assert result.exit_code == 0, result.output
+    result = succeeded(
+        ran("bench", "--data", atis, "--understander", "crf", "-s", "crf:iterations=30", "--json", output)
+    )
     lines = result.stdout.splitlines()
     assert "SFA" in lines[1]
     assert lines[3].startswith("crf ")
@@ -230,8 +231,7 @@ def test_bench_prints_a_row_with_intervals_and_yardsticks(place: Path, tmp_path:
 
 
 def test_folds_give_means_with_deviations_over_a_split_corpus(place: Path, tmp_path: Path) -> None:
-    result = ran("split", place / "data", "--parts", "train=3,test=1", "--output", tmp_path / "parts")
-    assert result.exit_code == 0, result.output
+    result = succeeded(ran("split", place / "data", "--parts", "train=3,test=1", "--output", tmp_path / "parts"))
     parts = [read_corpus(tmp_path / "parts", split=name).utterances for name in ("train", "test")]
     whole = read_corpus(place / "data").utterances
     assert sorted(utterance.text for part in parts for utterance in part) == sorted(
@@ -253,8 +253,7 @@ def test_folds_give_means_with_deviations_over_a_split_corpus(place: Path, tmp_p
 
 def test_bench_skips_understanders_that_are_not_installed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    result = ran("bench", "--data", place / "data", "-s", "crf:iterations=2")
-    assert result.exit_code == 0, result.output
+    result = succeeded(ran("bench", "--data", place / "data", "-s", "crf:iterations=2"))
     assert "transformer is skipped: torch is not installed" in result.stderr
     assert [line.split()[0] for line in result.stdout.splitlines()[1:4:2]] == ["understander", "crf"]
     with pytest.raises(PluginError, match="torch is not installed"):
@@ -270,8 +269,9 @@ def test_a_system_from_sound_is_trained_and_used_by_two_commands(place: Path, tm
     lists = ("--audio", sounds / "train.csv", "--audio", sounds / "dev.csv")
     small = ("-s", "epochs=1", "-s", "hidden=4")
     for name in ("one", "two"):
-        result = ran("train", "--data", data, *lists, "--understander", "ctc", *small, "--output", tmp_path / name)
-        assert result.exit_code == 0, result.output
+        result = succeeded(
+            ran("train", "--data", data, *lists, "--understander", "ctc", *small, "--output", tmp_path / name)
+        )
         assert "8 utterances" in result.stdout
         assert "held-out (2): EMR" in result.stdout
     first, second = (
@@ -282,8 +282,7 @@ def test_a_system_from_sound_is_trained_and_used_by_two_commands(place: Path, tm
         name: content for name, content in second.items() if name != "model.json"
     }
     out = tmp_path / "frames.jsonl"
-    result = ran("predict", "--audio", sounds / "test.csv", "-t", f"ctc:{tmp_path / 'one'}", "--output", out)
-    assert result.exit_code == 0, result.output
+    result = succeeded(ran("predict", "--audio", sounds / "test.csv", "-t", f"ctc:{tmp_path / 'one'}", "--output", out))
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert [row["id"] for row in rows] == ["test/1", "test/2"]
     assert all(row["cost"]["sound_s"] > 0.3 for row in rows)

@@ -20,6 +20,7 @@ from harness.model.stimulus import VoiceSpec, Waveform
 from harness.sound.level import active_speech_level
 from harness.sound.stimuli.voices import program
 from harness.sound.stimuli.voices.espeak import EspeakVoice
+from tests.command import succeeded
 from tests.known import known
 
 SPECS = [
@@ -194,16 +195,14 @@ def test_a_streamed_header_may_lie_about_its_size(size: int) -> None:
 
 
 def test_the_table_names_every_engine() -> None:
-    shown = CliRunner().invoke(command, ["list"])
-    assert shown.exit_code == 0
+    shown = succeeded(CliRunner().invoke(command, ["list"]))
     for word in ("espeak-ng 1.", "flite 2.", "hibari-tts 0.", "kal16", "heart", "GPL-3.0", "Apache-2.0"):
         assert word in shown.output
 
 
 def test_an_engine_that_is_missing_is_listed_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    shown = CliRunner().invoke(command, ["list"])
-    assert shown.exit_code == 0
+    shown = succeeded(CliRunner().invoke(command, ["list"]))
     output = " ".join(shown.output.split())
     assert "not installed" in output
     assert "espeak-ng" in output
@@ -213,8 +212,7 @@ def test_an_engine_that_is_missing_is_listed_with_its_remedy(monkeypatch: pytest
 def test_a_text_is_written_with_its_level(tmp_path: Path) -> None:
     out = tmp_path / "said.wav"
     argv = ["say", "What time is it?", "--voice", "espeak:en-us+f3", "--rate-wpm", "160", "--phrase", "Alexa"]
-    shown = CliRunner().invoke(command, [*argv, "--level-dbfs", "-30", "--output", str(out)])
-    assert shown.exit_code == 0, shown.output
+    shown = succeeded(CliRunner().invoke(command, [*argv, "--level-dbfs", "-30", "--output", str(out)]))
     assert "-30.00 dBFS" in shown.output
     assert "wake_phrase" in shown.output
     samples, rate = soundfile.read(out, dtype="float32")
