@@ -247,13 +247,15 @@ def enum_validator(kind: type[StrEnum], *never: StrEnum) -> BeforeValidator:
     return BeforeValidator(member_of)
 
 
-def _check_id(text: str) -> str:
-    if not _ID.fullmatch(text):
-        raise validation_error(
-            f"{text!r} is not a name",
-            "Use lowercase letters, digits, - and _, at most 64, beginning with a letter or digit",
-        )
-    return text
+def matching(pattern: re.Pattern[str], kind: str, remedy: str) -> AfterValidator:
+    """Accepts texts that match the pattern as a whole. kind: what such a text is, such as `a name`."""
+
+    def check(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise validation_error(f"{text!r} is not {kind}", remedy)
+        return text
+
+    return AfterValidator(check)
 
 
 def _check_text(text: str) -> str:
@@ -275,17 +277,17 @@ def _check_spoken(text: str) -> str:
     return text
 
 
-def _check_language(text: str) -> str:
-    if not _LANGUAGE.fullmatch(text):
-        raise validation_error(f"{text!r} is not a language tag", "Write, for example, en-US or de")
-    return text
-
-
-Id = Annotated[str, AfterValidator(_check_id), Field(json_schema_extra={"pattern": f"^{_ID.pattern}$"})]
+Id = Annotated[
+    str,
+    matching(_ID, "a name", "Use lowercase letters, digits, - and _, at most 64, beginning with a letter or digit"),
+    Field(json_schema_extra={"pattern": f"^{_ID.pattern}$"}),
+]
 Text = Annotated[str, AfterValidator(_check_text), Field(json_schema_extra={"minLength": 1, "maxLength": MAX_TEXT})]
 Spoken = Annotated[Text, AfterValidator(_check_spoken)]
 Language = Annotated[
-    str, AfterValidator(_check_language), Field(json_schema_extra={"pattern": f"^{_LANGUAGE.pattern}$"})
+    str,
+    matching(_LANGUAGE, "a language tag", "Write, for example, en-US or de"),
+    Field(json_schema_extra={"pattern": f"^{_LANGUAGE.pattern}$"}),
 ]
 
 
@@ -362,6 +364,18 @@ def read_content(
     plain = tree.plain()
     findings.check(model, plain)
     return hashlib.sha256(content).hexdigest(), plain, findings
+
+
+def parse_keys(content: bytes, file: str, model: type[KeysT]) -> tuple[KeysT, Findings]:
+    """The keys of a file that names no kind, and its findings, to which further problems can be added.
+
+    InputProblems with every mistake in the keys; InputError if the file is not YAML.
+    """
+    tree = strict_yaml.parse(content, file)
+    findings, plain = Findings(file, tree), tree.plain()
+    findings.check(model, plain)
+    findings.refuse()
+    return model.model_validate(plain), findings
 
 
 def read_keys(path: Path, kind: FileKind, model: type[KeysT]) -> tuple[KeysT, Findings]:

@@ -16,6 +16,7 @@ from harness.base.findings import (
     Spoken,
     Text,
     enum_validator,
+    matching,
     optional,
     preset,
     validation_error,
@@ -171,12 +172,6 @@ class ExpectsKeys(Keys):
 TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 
 
-def _check_time_of_day(text: str) -> str:
-    if not TIME_OF_DAY.fullmatch(text):
-        raise validation_error(f"{text!r} is not a time of day", "Write hours and minutes, 00:00 to 23:59: 01:00")
-    return text
-
-
 def _check_value(value: object) -> object:
     if isinstance(value, str) and (len(value) > MAX_TEXT or any(ord(letter) < 0x20 for letter in value)):
         raise validation_error(f"the value is not one line of at most {MAX_TEXT} characters", "Shorten it")
@@ -184,7 +179,9 @@ def _check_value(value: object) -> object:
 
 
 TimeOfDay = Annotated[
-    str, AfterValidator(_check_time_of_day), Field(json_schema_extra={"pattern": f"^{TIME_OF_DAY.pattern}$"})
+    str,
+    matching(TIME_OF_DAY, "a time of day", "Write hours and minutes, 00:00 to 23:59: 01:00"),
+    Field(json_schema_extra={"pattern": f"^{TIME_OF_DAY.pattern}$"}),
 ]
 Value = Annotated[str, BeforeValidator(_check_value)]
 

@@ -15,8 +15,8 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from harness.base.findings import Findings, Keys, Text, optional, preset
-from harness.base.strict_yaml import parse, read_bytes
+from harness.base.findings import Findings, Keys, Text, optional, parse_keys, preset
+from harness.base.strict_yaml import read_bytes
 from harness.base.whole_file import write_atomically
 from harness.model.bench import Equipment
 from harness.model.calibration import Calibration
@@ -57,12 +57,7 @@ class CalibrationKeys(Keys):
 def read_calibration(path: Path) -> Calibration:
     """The file's content. InputProblems, InputError with the place."""
     content = read_bytes(path)
-    tree = parse(content, str(path))
-    findings = Findings(str(path), tree)
-    plain = tree.plain()
-    findings.check(CalibrationKeys, plain)
-    findings.refuse()
-    keys = CalibrationKeys.model_validate(plain)
+    keys, findings = parse_keys(content, str(path), CalibrationKeys)
     for name in ("measured_on", "expires_on"):
         try:
             date.fromisoformat(getattr(keys, name))

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field
 
-from harness.base.findings import Findings, Keys, Text, optional, preset
-from harness.base.strict_yaml import parse, read_bytes
+from harness.base.findings import Keys, Text, optional, parse_keys, preset
+from harness.base.strict_yaml import read_bytes
 from harness.base.whole_file import write_atomically
 from harness.model.bench import EARCON_THRESHOLD, EarconMeaning, Earcons, EarconSound
 from harness.model.errors import InputError, Place
@@ -46,7 +46,8 @@ class EarconKeys(Keys):
 
 def read_earcons(path: Path) -> Earcons:
     """The file's content; its WAV files are relative to it. InputProblems, InputError with the place."""
-    content, keys, findings = _read_keys(path)
+    content = read_bytes(path)
+    keys, findings = parse_keys(content, str(path), EarconKeys)
     sounds: list[EarconSound] = []
     for meaning in EarconMeaning:
         name = getattr(keys, meaning.value)
@@ -64,17 +65,6 @@ def read_earcons(path: Path) -> Earcons:
     findings.refuse()
     digest = hashlib.sha256(content).hexdigest()
     return Earcons(str(path.absolute()), digest, tuple(sounds), keys.threshold)
-
-
-def _read_keys(path: Path) -> tuple[bytes, EarconKeys, Findings]:
-    """The bytes of a file, its keys, and the findings to which a caller may add. Raises as `read_earcons`."""
-    content = read_bytes(path)
-    tree = parse(content, str(path))
-    findings = Findings(str(path), tree)
-    plain = tree.plain()
-    findings.check(EarconKeys, plain)
-    findings.refuse()
-    return content, EarconKeys.model_validate(plain), findings
 
 
 def learn(source: str, earcons: Earcons) -> Iterator[LearnedEarcon]:
@@ -185,7 +175,11 @@ def store(chime: Waveform, meaning: EarconMeaning, device: str, folder: Path) ->
     from harness.sound import recordings
 
     yaml_path, wav_path = folder / f"{device}.earcons.yaml", folder / f"{device}.{meaning}.wav"
-    keys = _read_keys(yaml_path)[1] if yaml_path.exists() else EarconKeys(earcons=device)
+    keys = (
+        parse_keys(read_bytes(yaml_path), str(yaml_path), EarconKeys)[0]
+        if yaml_path.exists()
+        else EarconKeys(earcons=device)
+    )
     names: dict[EarconMeaning, str] = {}
     earcons = [_learned_earcon(device, meaning, chime, keys.threshold, str(wav_path))]
     for other in EarconMeaning:

@@ -8,12 +8,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from harness.base.findings import Findings, Keys
+from harness.base.findings import Findings, Keys, parse_keys
 from harness.base.plugins import Group, names
-from harness.base.strict_yaml import parse, read_bytes
-from harness.model.errors import InputError, nearest
+from harness.base.strict_yaml import read_bytes
+from harness.model.errors import nearest
 from harness.model.frozen import frozen
 from harness.model.stimulus import VoiceSpec
 
@@ -172,15 +172,7 @@ class _SettingsKeys(Keys):
 
 def read_settings(path: Path) -> AssistantSettings:
     """Reads settings from a YAML file. Raises InputProblems with each place and remedy if anything is wrong."""
-    tree = parse(read_bytes(path), str(path))
-    findings = Findings(str(path), tree)
-    plain = tree.plain()
-    findings.check(_SettingsKeys, plain)
-    findings.refuse()
-    try:
-        keys = _SettingsKeys.model_validate(plain)
-    except ValidationError as error:  # `check` reports it first
-        raise InputError(str(error)) from error
+    keys, findings = parse_keys(read_bytes(path), str(path), _SettingsKeys)
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", keys.assistant):
         problem = f"{keys.assistant!r} is not a valid assistant name: it becomes part of MQTT topics"
         findings.add(["assistant"], problem, "Use letters, digits, - and _")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from harness.base.findings import (
     Findings,
@@ -18,10 +18,10 @@ from harness.base.findings import (
     Keys,
     Text,
     enum_validator,
+    matching,
     optional,
     preset,
     read_keys,
-    validation_error,
 )
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, nearest
@@ -162,15 +162,11 @@ _LABEL = re.compile(r"[^\s#]{1,80}")
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 
 
-def _check_label(text: str) -> str:
-    if not _LABEL.fullmatch(text):
-        raise validation_error(
-            f"{text!r} is not an intent", "Write one word, without # or blanks, at most 80 characters"
-        )
-    return text
-
-
-Label = Annotated[str, AfterValidator(_check_label), Field(json_schema_extra={"pattern": f"^{_LABEL.pattern}$"})]
+Label = Annotated[
+    str,
+    matching(_LABEL, "an intent", "Write one word, without # or blanks, at most 80 characters"),
+    Field(json_schema_extra={"pattern": f"^{_LABEL.pattern}$"}),
+]
 Share = Annotated[float, Field(ge=0, le=1)]
 Weight = Annotated[float, Field(gt=0, le=1e6)]
 
