@@ -323,8 +323,9 @@ def _interval(name: str, interval: Interval | None) -> Properties:
 
 
 def _sequential_case(limit: DeclaredLimit, stopping: Stopping, class_name: str) -> Case:
-    """The case of a sequential test. Its name is FIELD_test[DEVICE], where FIELD is one of `Stopping`."""
-    figure, _, _ = limit.name.partition("_test[")
+    """The case of a sequential test. Its name is FIELD_test[DEVICE], where FIELD is one of `Stopping`; without a device
+    if none listens."""
+    figure, _, _ = limit.name.partition("_test")
     test: SequentialTest | None = getattr(stopping, figure)
     declared = "" if test is None else f"good {exact(test.good)}, bad {exact(test.bad)}"
     reason = None
@@ -422,12 +423,14 @@ def _frame_lines(trial: TrialProgress) -> Iterator[str]:
 
 
 def _frame_reason(trial: TrialProgress, lines: Iterable[str]) -> Reason | None:
-    """Why a trial with a wrong frame did not pass; None for other trials, whose outcome gives the reason."""
+    """Why a trial with a wrong or unknown frame did not pass; None for other trials, whose outcome gives the reason."""
     expected_frame, take = trial.trial.expects, trial.counting
     if expected_frame is None or take is None or take.outcome not in _BY_FRAME or take.deciding is None:
         return None
     frame, verdict = frame_of(take.deciding), take.deciding.verdict
     understanding = verdict.understood if verdict else None
+    if frame.right is None and take.outcome is not Outcome.MISHEARD:
+        return Reason(CaseVerdict.SKIPPED, "frame_unknown", "nothing shows what it understood", "\n".join(lines))
     if frame.right is not False:
         return None
     reason_type = "slots_differ" if frame.intents else "intents_differ"

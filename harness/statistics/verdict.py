@@ -103,7 +103,7 @@ class DeclaredLimit:
     @property
     def of_test(self) -> bool:
         """Whether the limit is a sequential test. `found` is then 1 (passed), 0 (failed) or None (no decision)."""
-        return "_test[" in self.name
+        return self.name.partition("[")[0].endswith("_test")
 
     @property
     def bound(self) -> float | None:

@@ -95,9 +95,9 @@ def check_limits(
 
     Times that were left out may have had any length. If they could change the verdict on a limit, it has no result. Nor
     has a limit on a percentile of too few times, unless even the lower end of its interval exceeds the limit.
-    If wake statistics have limits but no device has such statistics, there is one limit without a result. False accepts
-    are those after review. Sequential tests come last; an open one fails the run unless `stopping` says that it passes.
-    If there are any limits, one on attempts that the host disturbed is added when it is exceeded.
+    If wake statistics have limits or tests but no device has such statistics, there is one without a result. False
+    accepts are those after review. Sequential tests come last; an open one fails the run unless `stopping` says that it
+    passes. If there are any limits, one on attempts that the host disturbed is added when it is exceeded.
     running: whether further results may come.
     """
     results = [*_query_results(limits, totals, wake)]
@@ -113,7 +113,7 @@ def check_limits(
         bound = getattr(limits, name.partition("[")[0])
         if bound is not None:
             declared.append(_declared_limit(name, bound, result))
-    tests = [test for device in devices for test in _sequential_tests(device, stopping)]
+    tests = [test for device in devices or (None,) for test in _sequential_tests(device, stopping)]
     share, max_share = totals.disturbed, limits.max_disturbed_share
     if max_share is None and (tests or declared) and (share.value or 0.0) > MAX_DISTURBED_SHARE:
         max_share = MAX_DISTURBED_SHARE
@@ -268,16 +268,19 @@ def _request_pause_results(limit_ms: float | None, totals: Totals, wake: WakePro
         yield "max_request_gap_ms", LimitResult(None)
 
 
-def _sequential_tests(device: DeviceWake, stopping: Stopping) -> Iterator[DeclaredLimit]:
-    """The sequential tests on a device that are declared or decided, as limits: 1 if passed, 0 if failed."""
-    decided = dict(device.decisions)
+def _sequential_tests(device: DeviceWake | None, stopping: Stopping) -> Iterator[DeclaredLimit]:
+    """The sequential tests on a device that are declared or decided, as limits: 1 if passed, 0 if failed.
+
+    device: None if no device has wake statistics, so that nothing can decide them.
+    """
+    decided = dict(device.decisions) if device else {}
     declared = {"false_accepts": stopping.false_accepts, "false_rejects": stopping.false_rejects}
     for figure, test in declared.items():
         passed = decided.get(figure)
         if passed is not None or test is not None:
             yield DeclaredLimit(
-                f"{figure}_test[{device.device}]",
-                f"{SUBJECTS[f'{figure}_test']} of {device.device}",
+                f"{figure}_test[{device.device}]" if device else f"{figure}_test",
+                SUBJECTS[f"{figure}_test"] + (f" of {device.device}" if device else ""),
                 wanted=1.0,
                 found=None if passed is None else float(passed),
                 least=True,

@@ -24,6 +24,7 @@ from harness.model.record import (
     SessionFinished,
     TrialFinished,
     TrialStarted,
+    UnderstandingResult,
 )
 from harness.model.scenario import (
     Limits,
@@ -196,6 +197,16 @@ def test_limits_and_sequential_tests_are_cases_of_their_own(rows: WakeRows) -> N
     }
     passing = cases(report(rows, None, Stopping(test, test, OnUndecided.PASS)), "sequential tests")
     assert why(passing["false_accepts_test[den]"]) == ("skipped", "undecided")
+
+
+def test_a_sequential_test_of_a_session_without_wake_trials_is_undecided() -> None:
+    rows = Rows.of(planned(1))
+    rows.trial("time-1")
+    rows.add(SessionFinished(EndReason.COMPLETED))
+    stopping = Stopping(false_rejects=SequentialTest(0.1, 0.5))
+    (case,) = cases(report(rows, None, stopping), "sequential tests").values()
+    assert (case.name, why(case)) == ("false_rejects_test", ("failure", "undecided"))
+    assert case.output == ("sequential test of false rejects: undecided", "good 0.1, bad 0.5")
 
 
 def test_a_session_that_the_host_disturbed_does_not_pass() -> None:
@@ -452,12 +463,21 @@ def test_expected_and_understood_frames_are_reported(tmp_path: Path) -> None:
     assert properties["first_attempt_intents_right"] == "3 of 4"
 
 
-def test_a_frame_that_is_wrong_fails_though_the_words_were_right(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("frame", "reason"),
+    [
+        (told("set_timer", right=False, intents_right=True), ("failure", "slots_differ")),
+        (None, ("skipped", "frame_unknown")),
+    ],
+)
+def test_right_words_do_not_pass_without_a_right_frame(
+    frame: UnderstandingResult | None, reason: tuple[str, str]
+) -> None:
     rows = Rows()
     trial = wanting(1, "set a timer for ten minutes", "timer", TIMER)
     rows.start(replace(trial, reprompt=RepromptRule(until=RepeatUntil.RECOGNISED)))
-    rows.trial("timer", clip=clip_of("a"), understood=told("set_timer", right=False, intents_right=True))
-    assert why(cases(report(rows), "kitchen.understand")["timer"]) == ("failure", "slots_differ")
+    rows.trial("timer", clip=clip_of("a"), understood=frame)
+    assert why(cases(report(rows), "kitchen.understand")["timer"]) == reason
 
 
 def test_silence_is_reported_as_silence() -> None:
