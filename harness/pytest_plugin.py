@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harness.model.bench import Bench
     from harness.report.junit_xml import Case, JUnitReport
 
+_RUN_ITEM = "session", "run"
 _RUNS = pytest.StashKey[dict[Path, "ScenarioRun"]]()
 _IS_SCENARIO = re.compile(rb"^scenario[ \t]*:", re.MULTILINE)
 
@@ -32,6 +33,8 @@ class ScenarioRun:
         self.scenario, self.bench, self.sessions = scenario, bench, sessions
         self.folder: Path | None = None
         self.report: JUnitReport | None = None
+        self.items: set[tuple[str, str]] = {_RUN_ITEM}
+        """Suite and name of each case that is planned."""
         self._error: Exception | None = None
 
     def planned(self) -> JUnitReport:
@@ -46,6 +49,14 @@ class ScenarioRun:
         scenario, bench = load_scenario(self.scenario), load_bench(self.bench)
         check_compatibility(scenario, bench)
         return report_of([Entry(1, 0, 0.0, 0.0, plan_session(scenario, bench))], scenario)
+
+    def item_of(self, suite: str, case: str) -> tuple[str, str]:
+        """The item that shows a case: its own, else that of the limit on all devices, else that of the run.
+
+        Only results show which devices some limits are on, and whether the host disturbed too many attempts.
+        """
+        planned = (item for item in ((suite, case), (suite, case.partition("[")[0])) if item in self.items)
+        return next(planned, _RUN_ITEM)
 
     def played(self) -> JUnitReport:
         """The report of the session, which is played at the first call; the same error at every later call.
@@ -93,10 +104,11 @@ class ScenarioFile(pytest.File):
         try:
             suites = [(suite.name, [case.name for case in suite.cases]) for suite in self.run.planned().suites]
         except UnmetNeed:
-            suites = [("session", ["run"])]  # playing it says what the bench lacks
+            suites = [(_RUN_ITEM[0], [_RUN_ITEM[1]])]  # playing it says what the bench lacks
         except HarnessError as error:
             raise self.CollectError(str(error)) from error
         for name, cases in suites:
+            self.run.items.update((name, case) for case in cases)
             suite = CaseSuite.from_parent(self, name=name)
             suite.cases, suite.run = cases, self.run
             yield suite
@@ -132,8 +144,14 @@ class CaseItem(pytest.Item):
             pytest.skip(str(need))
         except HarnessError as error:
             raise CaseNotPassed(str(error)) from error
-        cases = [test_case for suite in report.suites if suite.name == self.suite for test_case in suite.cases]
-        self.case = next((test_case for test_case in cases if test_case.name == self.name), None) or self._fail_absent()
+        cases = [
+            test_case
+            for suite in report.suites
+            for test_case in suite.cases
+            if self.run.item_of(suite.name, test_case.name) == (self.suite, self.name)
+        ]
+        failed_cases = (test_case for test_case in cases if test_case.reason is not None)
+        self.case = next(failed_cases, cases[0] if cases else None) or self._fail_absent()
         if self.case.output:
             self.add_report_section("setup", "harness", "\n".join(self.case.output))
         match self.case.reason:

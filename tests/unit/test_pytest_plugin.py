@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.pytest_plugin import ScenarioRun
 from harness.session.log.reader import check
 from tests.seen import until
 from tests.unit.cli.test_startup import imported
@@ -150,3 +151,24 @@ def test_loading_the_plug_in_imports_nothing_of_the_harness(tmp_path: Path) -> N
         "assert added == {'harness', 'harness.pytest_plugin'}, added",
     )
     assert imported("\n".join(lines), tmp_path) == set()
+
+
+def test_limits_whose_devices_only_results_show_are_reported(pytester: pytest.Pytester, lab: Path) -> None:
+    hearing = (lab / "wake_bench.yaml").read_text().replace("wake_miss_share: 0.3", "wake_miss_share: 0")
+    (lab / "hearing.yaml").write_text(hearing)
+    (lab / "ask.yaml").write_text(
+        "scenario: ask\n"
+        "stimuli: [{id: time, text: what time is it}]\n"
+        "trials: [{id: ask, kind: command, query: time, devices: [shelf]}]\n"
+        "limits: {max_first_sound_p95_ms: 900, max_request_gap_ms: 300}\n"
+    )
+    result = pytester.runpytest_subprocess("ask.yaml", "--bench", "hearing.yaml", "-v", "-k", "limits")
+    result.assert_outcomes(passed=1, failed=1, deselected=2)
+    result.stdout.fnmatch_lines(["max_first_sound_p95_ms[[]shelf]: first sound, p95 of shelf*undecided*"])
+
+
+def test_a_case_that_nobody_could_plan_belongs_to_the_run() -> None:
+    run = ScenarioRun(Path("s.yaml"), Path("b.yaml"), Path("sessions"))
+    run.items.add(("limits", "max_request_gap_ms"))
+    assert run.item_of("limits", "max_request_gap_ms[den]") == ("limits", "max_request_gap_ms")
+    assert run.item_of("limits", "max_disturbed_share") == ("session", "run")
