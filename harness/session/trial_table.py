@@ -68,8 +68,8 @@ def trial_table(progress: Progress, wake: WakeFigures | None) -> TypedTable:
         row = _trial_values(trial)
         if plays := plays_by_trial.get(trial.trial.id):
             rows += [row | _device_values(play, trial.trial) for play in plays]
-        else:
-            rows.append(row)
+        else:  # queries, and what was not played or does not count
+            rows += [row | {"device": plain_text(target.device, 80)} for target in trial.trial.targets]
     names = [name for name, _, _ in TRIAL_COLUMNS]
     values = tuple(tuple(row.get(name) for name in names) for row in rows)
     return TypedTable(tuple((name, content) for name, content, _ in TRIAL_COLUMNS), values)

@@ -15,8 +15,9 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.model import numbers
-from harness.model.record import EndReason, NoteWritten, SessionFinished
+from harness.model.record import EndReason, NoteWritten, SessionFinished, TrialFinished
 from harness.model.scenario import Limits
+from harness.model.trial import Outcome
 from harness.report.session import read_session
 from harness.report.wake_json import as_json
 from harness.statistics import text
@@ -24,6 +25,7 @@ from tests.command import harness, succeeded
 from tests.unit.report.test_prometheus import parsed
 from tests.unit.report.test_session_page import page, session, visible, wake_rows
 from tests.unit.session.figures.rows import Rows, clip_of, planned
+from tests.unit.wake.wake_rows import rows_of, wake_trial
 
 HOSTILE = '=HYPERLINK("http://x","y")|</script><img src=x onerror=alert(1)>\x1b]0;t\x07\x9b31m\x7f\u202e`\nnext\x00end'
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -119,6 +121,17 @@ def test_parquet_and_csv_hold_the_same_table(tmp_path: Path) -> None:
             ), name
     for words, message in ((("--csv", "--events", "-"), "only one output"), (("--parquet", "-"), "Name a file")):
         assert message in str(harness("export", folder, *words).exception)
+
+
+def test_the_table_has_a_row_for_each_device_of_a_skipped_trial(tmp_path: Path) -> None:
+    trial = wake_trial(1, devices=("kitchen", "den"))
+    rows = rows_of(trial)
+    rows.add(TrialFinished(trial.id, 1, Outcome.SKIPPED, 0, None, "needless"))
+    table = csv.DictReader(io.StringIO(told("export", session(tmp_path / "s", rows), "--csv")))
+    assert [(row["device"], row["outcome"], row["hit"]) for row in table] == [
+        ("kitchen", "skipped", ""),
+        ("den", "skipped", ""),
+    ]
 
 
 def test_every_output_format_has_the_same_numbers(tmp_path: Path) -> None:
