@@ -322,12 +322,12 @@ def _advice(limits: Iterable[RehearsedLimit], runs: list[SimulatedRun], trials: 
 
     A larger plan has the same voices, and intervals of false rejects are over voices.
     """
-    from harness.report.rehearsal import PHRASE_KINDS, PLAN_FACTORS
+    from harness.report.rehearsal import PLAN_FACTORS
     from harness.session.plan import ON_RECOGNITION
     from harness.statistics.verdict import LimitVerdict
 
     most_end_early = sum(run.totals.finished < len(trials) for run in runs) > len(runs) / 2
-    several_voices = len({trial.speaker for trial in trials if trial.kind in PHRASE_KINDS}) > 1
+    several_voices = len({trial.speaker for trial in trials if trial.kind is TrialKind.WAKE}) > 1
     for limit in limits:
         if limit.needed == 1:
             continue

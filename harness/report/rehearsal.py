@@ -57,8 +57,6 @@ MIN_GROWTH = 1.2
 """A larger plan must play at least this many times as many trials. If not, the sequential tests end the runs early."""
 BAD_FACTOR = 2.0
 """A bad device errs this many times as often as allowed."""
-PHRASE_KINDS = (TrialKind.WAKE, TrialKind.COMMAND)
-"""Kinds of trials that begin with a wake phrase."""
 
 
 @frozen
@@ -160,15 +158,13 @@ class _DeviceCounts:
             assert isinstance(ambience, Ambience), trial.id
             self.exposure_s += ambience.duration_s
             self.accepts += int(random.poisson(device.accepts_per_hour * ambience.duration_s / 3600))
-        elif trial.kind in PHRASE_KINDS:
-            is_missed = next(draws) < device.missed_share
+        elif trial.kind is TrialKind.WAKE:
             self.phrases[trial.speaker] += 1
-            if is_missed:
-                self.missed[trial.speaker] += 1
-            if trial.kind is TrialKind.COMMAND:
-                self.commands += 1
-                if not is_missed and next(draws) >= device.misheard_share:
-                    self.understood += 1
+            self.missed[trial.speaker] += next(draws) < device.missed_share
+        elif trial.kind is TrialKind.COMMAND:
+            self.commands += 1
+            is_missed = next(draws) < device.missed_share
+            self.understood += not is_missed and next(draws) >= device.misheard_share
 
     def figures(self, name: str) -> DeviceWake:
         """The results without intervals, which take time."""
@@ -243,7 +239,7 @@ class Rehearsal:
             (trial, (() if trial.listening is None else tuple(target.device for target in trial.listening.targets)))
             for trial in trials
         ]
-        self._speakers = frozenset(trial.speaker for trial in trials if trial.kind in PHRASE_KINDS)
+        self._speakers = frozenset(trial.speaker for trial in trials if trial.kind is TrialKind.WAKE)
         self._attempts = max((trial.reprompt.max_attempts for trial in trials), default=1)
 
     def play_runs(self, device: SimulatedDevice, count: int, seed: int, factor: int = 1) -> list[SimulatedRun]:

@@ -53,6 +53,12 @@ def test_a_plan_that_is_too_small_says_how_much_is_needed(tmp_path: Path) -> Non
     succeeded(rehearse(tmp_path, *options, calls=10 * times, more="limits: {max_false_reject_upper: 0.1}"))
 
 
+def test_commands_are_no_wake_trials(tmp_path: Path) -> None:
+    commands = "  - {kind: command, query: time, repeat: 200, devices: [wired]}\nstimuli: [{id: time, text: the time}]"
+    rehearsal = rehearse(tmp_path, "--missed", "0%", calls=10, more=f"{commands}\nlimits: {{min_command_share: 0.5}}")
+    assert "wired: false rejects 0 of 10 = 0.00 %" in rehearsal.output
+
+
 def test_a_device_that_is_worse_than_its_limit_is_never_decided(tmp_path: Path) -> None:
     # The plan is searched up to 32 times its size.
     rehearsal = rehearse(tmp_path, "--missed", "30%", calls=40, hours=0.1, more="limits: {max_false_reject_share: 0.1}")
