@@ -16,6 +16,7 @@ from harness.model.scenario import (
     AxisValue,
     Defaults,
     Matrix,
+    Order,
     TrialTemplate,
     axes_of,
     placement_of,
@@ -75,6 +76,8 @@ def read_matrix(keys: MatrixKeys, order: tuple[str, ...], resolve: Resolve, find
     )
     _refuse_redundant(exclude, findings)
     group_by = _read_grouping(keys.group_by, axes, findings)
+    if keys.seed is not None and keys.order is Order.LISTED:
+        findings.add(("matrix", "seed"), "trials in listed order need no seed", "Remove it, or add `order: shuffled`")
     matrix = Matrix(axes, tuple(cell for cell in exclude if cell), keys.order, keys.seed, group_by)
     if len(findings.problems) == problem_count and not cells(matrix):
         findings.add(("matrix", "exclude"), "the exclusions leave no combinations", "Remove some", key=True)
@@ -107,7 +110,11 @@ def _read_axis(name: AxisName, entries: list[object], resolve: Resolve, findings
             continue
         value, text = resolved
         if text in values:
-            remedy = "Remove one" if values[text] == value else "Give the voices names under `voices:`"
+            remedy = "Remove one"
+            if values[text] != value and name == "voice":
+                remedy = "Give the voices names under `voices:`"
+            elif values[text] != value:
+                remedy = "They would share a label in tables. Use one, or a scenario for each"
             findings.add(key_path, f"the axis {name} lists {text!r} twice", remedy)
         values[text] = value
     return Axis(name, tuple(values.values()), tuple(values))

@@ -30,7 +30,16 @@ from harness.model.scenario import (
 from harness.model.stimulus import NoiseKind, NoiseSpec, VoiceSpec
 from harness.model.understanding import ExpectedFrame, Slot, intent_set
 from harness.scenario.assets import Assets
-from harness.scenario.keys import DefaultsKeys, EffectKeys, ExpectsKeys, SourceKeys, SpreadKeys, TrialKeys, VoiceKeys
+from harness.scenario.keys import (
+    DefaultsKeys,
+    EffectKeys,
+    ExpectsKeys,
+    RepromptKeys,
+    SourceKeys,
+    SpreadKeys,
+    TrialKeys,
+    VoiceKeys,
+)
 from harness.scenario.policies import ProcedureKeys, SequentialKeys, StoppingKeys
 
 _QUERY_KEYS = ("query", "gap_ms", "close_dialogue", "evidence", "wake")
@@ -38,12 +47,21 @@ _DEVICE_KEYS = ("devices", "route")
 _PHRASE_KEYS = ("phrase", "recordings", "level", "lead_in_s", "tail_s")
 _AMBIENT_KEYS = ("hours", "segment_s", "sources", "probe")
 _MEMORY_KEYS = ("follow_up", "waits_s", "shows", "forgets")
+_CORE_KEY = "core_capability"
+_GROUP_KEYS = ("query_class", _CORE_KEY)
+_ANSWER_RULES = {"max_attempts", "response_timeout_s", "response_max_s", "end_silence_ms", "operator_wait_s", "until"}
+_UNUSED_RULES: Mapping[TrialKind, set[str]] = {
+    TrialKind.WAKE: _ANSWER_RULES | {"evidence_wait_s"},
+    TrialKind.COMMAND: _ANSWER_RULES,
+    TrialKind.AMBIENT: _ANSWER_RULES | {"evidence_wait_s", "speak_within_s", "max_prompts"},
+}
+"""Keys of `reprompt` that change nothing in trials of a kind."""
 _FORBIDDEN_KEYS: Mapping[TrialKind, tuple[str, ...]] = {
     TrialKind.QUERY: (*_DEVICE_KEYS, *_PHRASE_KEYS, *_AMBIENT_KEYS, *_MEMORY_KEYS, "expects"),
-    TrialKind.WAKE: (*_QUERY_KEYS, *_AMBIENT_KEYS, *_MEMORY_KEYS, "expects"),
-    TrialKind.COMMAND: ("close_dialogue", "evidence", "wake", *_AMBIENT_KEYS, *_MEMORY_KEYS, "expects"),
-    TrialKind.AMBIENT: (*_QUERY_KEYS, *_PHRASE_KEYS, "opening", *_MEMORY_KEYS, "voice", "expects"),
-    TrialKind.MEMORY: (*_DEVICE_KEYS, *_PHRASE_KEYS, "opening", *_AMBIENT_KEYS, "close_dialogue", "expects"),
+    TrialKind.WAKE: (*_QUERY_KEYS, *_AMBIENT_KEYS, *_MEMORY_KEYS, "expects", *_GROUP_KEYS),
+    TrialKind.COMMAND: ("close_dialogue", "evidence", "wake", *_AMBIENT_KEYS, *_MEMORY_KEYS, "expects", _CORE_KEY),
+    TrialKind.AMBIENT: (*_QUERY_KEYS, *_PHRASE_KEYS, "opening", *_MEMORY_KEYS, "voice", "expects", *_GROUP_KEYS),
+    TrialKind.MEMORY: (*_DEVICE_KEYS, *_PHRASE_KEYS, "opening", *_AMBIENT_KEYS, "close_dialogue", "expects", _CORE_KEY),
     TrialKind.UNDERSTAND: ("devices", *_PHRASE_KEYS, *_AMBIENT_KEYS, *_MEMORY_KEYS),
 }
 _REQUIRED_KEYS: Mapping[TrialKind, tuple[str, ...]] = {
@@ -77,6 +95,9 @@ def check_kind(keys: TrialKeys, key_path: KeyPath, findings: Findings) -> None:
             kinds = [kind.value for kind in _FORBIDDEN_KEYS if key not in _FORBIDDEN_KEYS[kind]]
             problem = f"the key {key!r} does not apply to trials of kind {keys.kind.value}"
             findings.add((*key_path, key), problem, f"Remove it; it applies to kind {' or '.join(kinds)}", key=True)
+    for key in sorted(_UNUSED_RULES.get(keys.kind, set()) & (keys.reprompt or RepromptKeys()).model_fields_set):
+        problem = f"the key {key!r} does not apply to trials of kind {keys.kind.value}"
+        findings.add((*key_path, "reprompt", key), problem, "Remove it; nothing is asked again there", key=True)
     if "device" in keys.model_fields_set and "devices" in keys.model_fields_set:
         findings.add(
             (*key_path, "device"), "the trial has both `device` and `devices`", "Remove one of the two", key=True
@@ -370,9 +391,7 @@ def check_rule(keys: TrialKeys, defaults: DefaultsKeys | None, key_path: KeyPath
             findings.add((*key_path, "evidence") if keys.evidence else key_path, problem, remedy)
         return
     until = keys.reprompt.until if keys.reprompt else None
-    if until is RepeatUntil.UNDERSTOOD or (
-        until is None and keys.kind.asks and default.reprompt.until is RepeatUntil.UNDERSTOOD
-    ):
+    if keys.kind.asks and (until or default.reprompt.until) is RepeatUntil.UNDERSTOOD:
         place = (*key_path, "reprompt", "until") if until else ("defaults", "reprompt", "until")
         name = keys.id or keys.query or keys.kind.value
         problem = f"the trial {name!r} (kind {keys.kind.value}) has no `expects`, so `until: understood` cannot apply"
