@@ -354,7 +354,7 @@ def limit_case(limit: DeclaredLimit, name: str, class_name: str) -> Case:
 def _outcome_reason(outcome: Outcome | None, cause: str, lines: Iterable[str]) -> Reason | None:
     """Why a trial did not pass; None if it passed."""
     if outcome is None:
-        return Reason(CaseVerdict.SKIPPED, "not_played", "the run ended before this trial")
+        return Reason(CaseVerdict.SKIPPED, "not_played", "not played to its end")
     verdict = _VERDICTS.get(outcome)
     if verdict is None:
         return None

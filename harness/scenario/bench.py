@@ -143,7 +143,9 @@ class NotifyKeys(Keys):
     """Where a run sends messages: one of command, webhook, webhook_env and mqtt."""
 
     on: list[Annotated[NotifyOn, enum_validator(NotifyOn)]] = preset(
-        list(NotifyOn), "What is reported: paused, resumed, fault, limit_broken, finished. Default: everything."
+        list(NotifyOn),
+        "What is reported: paused, resumed, fault, limit_broken, finished. Default: everything.",
+        min_length=1,
     )
     command: list[Text] = preset(
         [], "Program and arguments, without a shell; {subject} is the subject. Paths are relative to the bench."

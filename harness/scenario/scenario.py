@@ -199,6 +199,10 @@ class ScenarioReader:
         section = self._content.get(key)
         return section if isinstance(section, dict) else {}
 
+    def _matrix_axes(self) -> dict[str, Plain]:
+        axes = self._read_mapping("matrix").get("axes")
+        return axes if isinstance(axes, dict) else {}
+
     def _entries(self, key: str) -> list[Plain]:
         section = self._content.get(key)
         return section if isinstance(section, list) else []
@@ -215,6 +219,11 @@ class ScenarioReader:
             self._findings.add(
                 (*key_path, "level_spl"), "there is also a level_dbfs", "Remove one of the two", key=True
             )
+        has_room = keys.room is not None or "room" in self._matrix_axes()
+        unused = set() if has_room else {"distance_m", "angle_deg"}
+        for key in sorted(unused & keys.model_fields_set):
+            problem = f"{key} applies to simulated rooms, and the scenario uses none"
+            self._findings.add((*key_path, key), problem, "Remove it, or add `room: …`", key=True)
         return Defaults(
             voice=self._voice(keys.voice, (*key_path, "voice")) or VoiceSpec(),
             level_dbfs=keys.level_dbfs,
@@ -341,8 +350,7 @@ class ScenarioReader:
 
     def _refuse_varied(self, keys: Keys, axes: Iterable[AxisName], noun: str, key_path: KeyPath) -> None:
         """Notes keys that the matrix sets for every trial. axes: those that make a difference. noun: of the entry."""
-        matrix_axes = self._read_mapping("matrix").get("axes")
-        for axis in set(axes) & set(matrix_axes if isinstance(matrix_axes, dict) else ()):
+        for axis in set(axes) & set(self._matrix_axes()):
             key = "level_dbfs" if axis == "level_spl" else axis  # the matrix has the level in either unit
             if key in keys.model_fields_set:
                 line = self._findings.place(("matrix", "axes", axis)).line
@@ -365,10 +373,9 @@ class ScenarioReader:
 
     def matrix(self) -> Matrix:
         keys = self._section("matrix", MatrixKeys) if "matrix" in self._content else None
-        axes = self._read_mapping("matrix").get("axes")
-        if keys is None or not isinstance(axes, dict):
+        if keys is None:
             return Matrix()
-        return read_matrix(keys, tuple(axes), self._axis_value, self._findings)
+        return read_matrix(keys, tuple(self._matrix_axes()), self._axis_value, self._findings)
 
     def _axis_value(self, axis: str, entry: object, key_path: KeyPath) -> LabelledValue | None:
         """The value of an axis and its label; None after a noted problem. entry: a validated value, or keys of one."""

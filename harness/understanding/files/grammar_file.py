@@ -275,22 +275,22 @@ class _GrammarReader:
         keys = SaidKeys(say=entry) if isinstance(entry, list) else entry
         say_path: KeyPath = key_path if isinstance(entry, list) else (*key_path, "say")
         if keys.spoken is not None:
-            if keys.say or keys.unseen:
-                self._findings.add(
-                    key_path, "a spoken list has no other values", "Omit `say` and `unseen`, or `spoken`"
-                )
+            if keys.model_fields_set & {"say", "unseen", "unseen_share"}:
+                remedy = "Omit `say`, `unseen` and `unseen_share`, or `spoken`"
+                self._findings.add(key_path, "a spoken list has no other values", remedy)
             return ValueList(name, self._read_spoken(keys, keys.spoken, key_path))
-        for key in ("from_", "to"):
-            if getattr(keys, key) is not None:
-                self._findings.add(
-                    (*key_path, key.rstrip("_")), "only a spoken list has `from` and `to`", "Add spoken: number"
-                )
+        for key in ("from_", "to", "step"):
+            if key in keys.model_fields_set:
+                problem = "only a spoken list has `from`, `to` and `step`"
+                self._findings.add((*key_path, key.rstrip("_")), problem, "Add spoken: number")
         values = self._read_values(keys.say, say_path)
         if not values:
             self._findings.add(
                 key_path, f"the list {name!r} has no value", "Write say: [one, another], or spoken: number"
             )
         unseen = self._read_values(keys.unseen, (*key_path, "unseen"), {value.words for value in values})
+        if not unseen and "unseen_share" in keys.model_fields_set:
+            self._findings.add((*key_path, "unseen_share"), "the list has no unseen values", "Add unseen: […]")
         return ValueList(name, values, unseen, keys.unseen_share if unseen else 0.0)
 
     def _read_values(

@@ -144,6 +144,7 @@ notify:
         ("{mqtt: 'broker:0', topic: lab}", "broker:0"),
         ("{command: [mail], token_env: X}", "`token_env` belongs to `webhook`"),
         ("{command: [mail], on: [coffee]}", "coffee"),
+        ("{command: [mail], on: []}", "a list is empty"),
     ],
 )
 def test_an_impossible_notification_target_is_refused_with_its_place(folder: Path, entry: str, message: str) -> None:
