@@ -282,9 +282,16 @@ def _check_places(scenario: Scenario, bench: Bench, findings: Findings) -> None:
 
     Without a simulated room, each needs a stand that can move to it.
     """
-    if scenario.defaults.room is not None or any(axis.name == "room" for axis in scenario.matrix.axes):
-        return
     stands = {stand.moves: stand for stand in bench.stands}
+    if scenario.defaults.room is not None or any(axis.name == "room" for axis in scenario.matrix.axes):
+        roomless_cells = [cell for cell in played_cells(scenario) if cell.get("room", scenario.defaults.room) is None]
+        for axis in scenario.matrix.axes:
+            values = {cell[axis.name] for cell in roomless_cells if axis.name in cell}
+            if axis.name in PLACING and axis.name not in stands and len(values) > 1:
+                problem = f"without a room, {axis.name} makes no difference, but {len(values)} of its values are played"
+                remedy = f"Exclude all but one {axis.name} for `room: null`"
+                findings.add(("matrix", "axes", axis.name), problem, remedy, key=True)
+        return
     for axis in scenario.matrix.axes:
         if axis.name in stands:
             for number, value in enumerate(axis.values):

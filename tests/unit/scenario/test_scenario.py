@@ -17,6 +17,7 @@ from harness.model.scenario import CloseDialogue, Limits, Need, Normalisation, O
 from harness.model.stimulus import ImpulseResponse, NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
 from harness.scenario.assets import length_notes
 from harness.scenario.bench import load_bench
+from harness.scenario.compatibility import check_compatibility
 from harness.scenario.matrix import cells
 from harness.scenario.scenario import load_scenario, planned_trials
 from harness.scenario.variables import expand, substitute
@@ -410,6 +411,21 @@ matrix:
   axes: {room: [den, hall], distance_m: [1, 2, 4], angle_deg: [0, 10]}
   exclude: [{room: hall, angle_deg: 10}, {room: hall, distance_m: 1}]
 """
+
+
+@pytest.mark.parametrize(("exclude", "refused"), [("", True), ("exclude: [{room: null, distance_m: 2}]", False)])
+def test_a_distance_without_a_room_is_played_once(folder: Path, exclude: str, refused: bool) -> None:
+    den = "rooms: {den: {size_m: [6, 4, 2.6], rt60_s: 0.4, device_m: [0.5, 2, 1]}}"
+    matrix = f"matrix:\n  axes: {{room: [null, den], distance_m: [1, 2]}}\n  {exclude}"
+    ambient = "{kind: ambient, hours: 1, sources: [{noise: pink}]}"
+    path = folder / "rooms.yaml"
+    path.write_text(f"scenario: rooms\n{den}\ntrials: [{{kind: wake}}, {ambient}]\n{matrix}\n", encoding="utf-8")
+    scenario, bench = load_scenario(path), load_bench(folder / "bench.yaml")
+    if refused:
+        with pytest.raises(InputProblems, match=r"rooms.yaml:5:.*without a room, distance_m makes no difference"):
+            check_compatibility(scenario, bench)
+    else:
+        check_compatibility(scenario, bench)
 
 
 def test_a_talker_stands_in_the_rooms_of_the_matrix(folder: Path) -> None:
