@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from harness.base.foreign import strip_terminal_codes
 from harness.devices.wire.line_clock import UNPROVEN_S, LineClock
-from harness.devices.wire.lines import LineReading, LineRules
+from harness.devices.wire.lines import LINE_ENDS, LineReading, LineRules
 from harness.devices.wire.mappings import message_of, observation_by_type
 from harness.devices.wire.segments import EVENT_TIMEOUT_S, FrameFinder, StreamSegment, WyomingEvents
 from harness.model.bench import ConsoleSettings, DeviceProfile, Framing
@@ -94,7 +94,6 @@ class LogLimit:
         self._tokens = min(self._burst, self._tokens + gone_s * self._per_s)
 
 
-_LINE_ENDS = re.compile(rb"[\r\n]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
 _PIECE_BYTES = 4096  # Read at once, so that what is held stays small.
 _MAX_LOG_CHARS = 2000
@@ -208,15 +207,14 @@ class Console:
     def read(self, data: bytes, stamp: Stamp) -> list[LineReading]:
         """Like `feed`, line by line with the result of each and without a rate limit, for writing a profile."""
         readings = self._rules.expire(stamp.at_s)
-        if self._events is not None and not data:
-            self._events.feed(b"", stamp.at_s)
-        for start in range(0, len(data), _PIECE_BYTES):
+        for start in range(0, len(data) or 1, _PIECE_BYTES):  # at least once, so that incomplete frames time out
             piece = data[start : start + _PIECE_BYTES]
             finder = self._events or self._finder
+            earliest = self._earliest_arrival(stamp)
             segments = [StreamSegment(piece, is_frame=False)] if finder is None else finder.feed(piece, stamp.at_s)
             for segment in segments:
                 if not segment.is_frame:
-                    readings += self._read_text(segment.content, stamp)
+                    readings += self._read_text(segment.content, stamp, earliest)
                     continue
                 line = f"frame: {segment.content.hex(' ')}" if self._events is None else segment.content.decode()
                 readings += self._map_line(line, stamp, stamp, len(segment.content))
@@ -224,16 +222,27 @@ class Console:
 
     def read_rest(self, stamp: Stamp) -> list[LineReading]:
         """Like `flush`, line by line."""
-        return [*self._end_line(stamp), *self._rules.flush()]
+        earliest = self._earliest_arrival(stamp)
+        held = self._finder.release() if self._finder is not None else b""
+        readings = [*self._read_text(held, stamp, earliest), *self._end_line(stamp, earliest)]
+        return [*readings, *self._rules.flush()]
 
-    def _read_text(self, data: bytes, stamp: Stamp) -> Iterator[LineReading]:
-        """The results of the lines that end in the data. The rest begins the next line."""
+    def _earliest_arrival(self, stamp: Stamp) -> Stamp:
+        """When text that is released now may have arrived: a part of it may have been held as the start of a frame."""
+        held_since_s = self._finder.oldest_s if self._finder is not None else None
+        return stamp if held_since_s is None else Stamp(held_since_s, stamp.error_s)
+
+    def _read_text(self, data: bytes, stamp: Stamp, earliest: Stamp) -> Iterator[LineReading]:
+        """The results of the lines that end in the data, which arrived between `earliest` and `stamp`.
+
+        The rest begins the next line.
+        """
         start = 0
-        for end in _LINE_ENDS.finditer(data):
-            self._append(data[start : end.start()], stamp)
-            yield from self._end_line(stamp)
+        for end in LINE_ENDS.finditer(data):
+            self._append(data[start : end.start()], earliest)
+            yield from self._end_line(stamp, earliest)
             start = end.end()
-        self._append(data[start:], stamp)
+        self._append(data[start:], earliest)
 
     def _append(self, data: bytes, stamp: Stamp) -> None:
         """Adds to the unfinished line, of which the first `max_line_bytes` are kept."""
@@ -243,8 +252,8 @@ class Console:
         self._line += data[:room]
         self._dropped_bytes += max(0, len(data) - room)
 
-    def _end_line(self, stamp: Stamp) -> list[LineReading]:
-        """The results of the unfinished line, which has ended; [] if it is empty."""
+    def _end_line(self, stamp: Stamp, earliest: Stamp) -> list[LineReading]:
+        """The results of the unfinished line, whose end arrived between `earliest` and `stamp`; [] if it is empty."""
         if not self._line:
             return []
         raw, dropped, first = bytes(self._line), self._dropped_bytes, self._first_piece
@@ -258,9 +267,9 @@ class Console:
             self.too_long += 1
             why = f"the line is too long: {len(raw) + dropped} bytes"
             return [LineReading(text, stamp, why=why, unread=True)]
-        if first is not None and stamp.at_s - first[0].at_s <= _ONE_LINE_S:
+        if first is not None and earliest.at_s - first[0].at_s <= _ONE_LINE_S:
             return self._map_line(text, stamp, *first)
-        return self._map_line(text, stamp, stamp, len(raw))
+        return self._map_line(text, stamp, earliest, len(raw))
 
     def _map_line(self, raw: str, stamp: Stamp, first: Stamp, size: int) -> list[LineReading]:
         """Applies the rules to a line.

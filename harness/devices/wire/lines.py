@@ -35,6 +35,7 @@ class MappingError(Exception):
 
 
 SLOT = "slot_"
+LINE_ENDS = re.compile(rb"[\r\n]+")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _NOT_FINAL_WORDS = {"false", "0", "no", "partial"}
 

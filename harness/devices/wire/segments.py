@@ -42,9 +42,19 @@ class FrameFinder:
     def __init__(self, layout: BinaryFrames) -> None:
         self._layout = layout
         self._buffer = bytearray()
-        self._held_since_s = 0.0
+        self._held_since_s = self._oldest_s = 0.0
         self.broken_count = 0
         """Number of heads without a valid frame: length, checksum or tail is wrong."""
+
+    @property
+    def oldest_s(self) -> float | None:
+        """When the oldest of the held bytes may have arrived; None if none are held."""
+        return self._oldest_s if self._buffer else None
+
+    def release(self) -> bytes:
+        """The bytes held for a frame, which are text after all, since no more will arrive."""
+        held, self._buffer = bytes(self._buffer), bytearray()
+        return held
 
     def feed(self, received: bytes, at_s: float) -> list[StreamSegment]:
         """The segments that are complete. at_s: arrival, to time out incomplete frames."""
@@ -55,7 +65,7 @@ class FrameFinder:
             self._append_text(segments, bytes(self._buffer[:1]))
             del self._buffer[:1]
         if not self._buffer:
-            self._held_since_s = at_s
+            self._held_since_s = self._oldest_s = at_s
         self._buffer += received
         position = 0
         head = self._layout.head
@@ -82,6 +92,7 @@ class FrameFinder:
                 continue
             segments.append(StreamSegment(body, is_frame=True))
             position = start + frame_bytes
+            self._oldest_s = at_s  # the rest arrived with the end of the frame
         if position:  # the rest begins another candidate, which gets the full timeout
             self._held_since_s = at_s
         self._buffer = bytearray(stream[position:])

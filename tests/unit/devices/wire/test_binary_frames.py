@@ -14,7 +14,7 @@ from harness.devices.profiles.profile import load_profile
 from harness.devices.wire.console import Console
 from harness.devices.wire.mappings import observation_by_type
 from harness.devices.wire.segments import EVENT_TIMEOUT_S, FrameFinder, StreamSegment, WyomingEvents, checksum
-from harness.model.bench import BinaryFrames, Checksum, DeviceProfile, MessageMapping, ObservationKind
+from harness.model.bench import BinaryFrames, Checksum, DeviceProfile, LineMapping, MessageMapping, ObservationKind
 from harness.model.errors import InputProblems
 from harness.model.observation import Intent, LogLine, Observation, ResponseText, Transcript, Unread, Wake
 from harness.model.time import Stamp
@@ -138,6 +138,29 @@ def test_a_mapping_has_a_topic_or_a_type(tmp_path: Path) -> None:
     with pytest.raises(InputProblems) as caught:
         load_profile("d.yaml", beside=tmp_path)
     assert str(caught.value).count("a mapping needs either a `topic` or a `type`") == 2
+
+
+WAKE_PROFILE = DeviceProfile(
+    "p", "p", "p.yaml", "0", ("alexa",), lines=(LineMapping("^wake", ObservationKind.WAKE),), frames=SHAPE
+)
+CUT_OFF = b"\xaa\x55\x1e\x01\n"
+
+
+def test_a_line_after_a_frame_that_was_cut_off_is_reported_with_its_time() -> None:
+    console = Console(WAKE_PROFILE, "dev")
+    assert not console.feed(CUT_OFF, Stamp(1.0)) + console.feed(b"wake\n", Stamp(1.2))
+    observations = [
+        observation for tick in range(100) for observation in console.feed(b"", Stamp(1.25 + tick * 0.05, 0.002))
+    ]
+    (wake,) = (observation for observation in observations if isinstance(observation, Wake))
+    assert wake.at.at_s - wake.at.error_s <= 1.0
+    assert 1.2 <= wake.at.at_s + wake.at.error_s <= 2.0
+
+
+def test_a_line_held_with_a_frame_that_was_cut_off_is_reported_at_the_end() -> None:
+    console = Console(WAKE_PROFILE, "dev")
+    console.feed(CUT_OFF + b"wake\nwake again", Stamp(1.0))
+    assert [type(observation) for observation in console.flush(Stamp(1.1))] == [LogLine, Wake, Wake]
 
 
 @pytest.mark.parametrize(
