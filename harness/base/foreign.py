@@ -22,10 +22,11 @@ _ESCAPES = re.compile(
 
 
 def strip_terminal_codes(line: str) -> str:
-    """A line as a terminal shows it: without colours, and without text that was erased or overwritten.
+    """A line as a terminal shows it: without colours, zero bytes, and text that was erased or overwritten.
 
     A shell moves the cursor back over its prompt before it prints a line. For matching only: the rest is not sanitised.
     """
+    line = line.replace("\0", "")
     if "\x1b" not in line and "\x08" not in line:
         return line
     characters: list[str] = []

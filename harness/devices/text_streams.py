@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, ClassVar, Protocol, cast
 
 from harness.base import threads
 from harness.base.child_process import ChildProcess, ended_words
-from harness.base.foreign import plain_text
+from harness.base.foreign import plain_text, strip_terminal_codes
 from harness.base.host_check import Check, check_each
 from harness.base.ports import Sink, Surroundings
 from harness.devices import tcp
@@ -36,6 +36,7 @@ from harness.devices.device_sources import StreamSource
 from harness.devices.outlet import BROKEN, DriverOutlet
 from harness.devices.wire.console import Console, HeartbeatThrottle
 from harness.devices.wire.lateness import Lateness
+from harness.devices.wire.lines import LINE_ENDS
 from harness.devices.wire.segments import EVENT_TIMEOUT_S
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError, LoginRefused
@@ -434,9 +435,9 @@ class TextStream:
 
         Returns the unfinished line, and the pattern, or None once a line has matched it.
         """
-        *lines, rest = data.split(b"\n")
+        *lines, rest = LINE_ENDS.split(data)
         for line in lines:
-            text = line.decode("utf-8", "replace")
+            text = strip_terminal_codes(line.decode("utf-8", "backslashreplace"))
             self._last_lines.append(plain_text(text.strip(), 200))
             if awaited is not None and awaited.search(text):
                 return b"", None

@@ -68,6 +68,14 @@ def test_a_program_that_is_never_ready_is_reported_with_its_last_lines(tmp_path:
         CommandLog("phone", options, Around(tmp_path)).open(Seen())
 
 
+def test_a_ready_line_may_end_in_crlf_and_have_colours(tmp_path: Path) -> None:
+    text = r"printf '\033[32mready\033[0m\r\n'; exec sleep 60"
+    options = CommandOptions(command=("sh", "-c", text), ready="^ready$", ready_within_s=10.0)
+    driver = CommandLog("phone", options, Around(tmp_path))
+    opened(driver)
+    driver.close()
+
+
 @pytest.mark.usefixtures("patient")
 def test_no_shell_reads_the_command(tmp_path: Path) -> None:
     options = CommandOptions(command=f"echo $(touch {tmp_path}/made) ; cat")

@@ -294,9 +294,10 @@ class LineRules:
         stamp = arrival if time is None else self._clock.stamp(time, arrival)
         for threshold in self._thresholds:
             try:
-                numbers = threshold.parse_numbers(text)
+                numbers = threshold.parse_numbers(text) if threshold.slow < MAX_SLOW else None
             except TimeoutError:
                 self.slow += 1
+                threshold.slow += 1
                 continue
             if numbers is not None:
                 change = threshold.feed(numbers, stamp)
@@ -335,7 +336,8 @@ class LineRules:
         """Adds the line to an observation that waits, if it belongs to one. Returns its result; [] if it does not."""
         for pending in reversed(self._pending):
             rule = pending.rule
-            if rule.until is not None and self._search(rule.until, text, rule):
+            if rule.until is not None and (match := self._search(rule.until, text, rule)):
+                pending.fields = pending.fields.with_match(match)
                 reading = self._close(pending)
                 return [LineReading(raw, stamp, reading.observations, rule.number, reading.why, reading.device_s)]
             for number, pattern in enumerate(rule.more):

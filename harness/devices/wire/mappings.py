@@ -7,7 +7,7 @@ import contextlib
 import functools
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
@@ -17,6 +17,7 @@ import regex
 from harness.base.foreign import strip_terminal_codes
 from harness.base.plain_json import refuse_constant
 from harness.devices.wire.lines import (
+    LINE_ENDS,
     LOST,
     SLOT,
     LineFields,
@@ -55,6 +56,16 @@ _PRINTED_EVENT = re.compile(r"\bEvent\(type='(?P<type>(?!detection')[\w-]+)', da
 _OBJECT_START = re.compile(r'\{\s*(?:"|\}\s*$)')
 """The beginning of a JSON object, or an empty one at the end of a line. Other braces are text."""
 _TYPE_HOLE = re.compile(r"\*|\{(\w+)\}")
+
+
+FILTER_REMEDY = "Use + for one whole level, and # at the end for all remaining levels"
+
+
+def is_topic_filter(text: str) -> bool:
+    """Whether a text is a filter for topics (MQTT 3.1.1, 4.7)."""
+    *levels, last = text.split("/")
+    parts = [level for level in levels if level != "+"] + ([] if last in ("+", "#") else [last])
+    return bool(text) and not any(set(part) & set("+#") for part in parts)
 
 
 def topic_matches(topic_filter: str, topic: str) -> bool:
@@ -117,9 +128,9 @@ def resolve_pointer(document: PlainValue, pointer: str) -> PlainValue:
 
 
 def observations(
-    mappings: Iterable[MessageMapping], topic: str, payload: bytes, stamp: Stamp, source: str
+    mappings: Sequence[MessageMapping], topic: str, payload: bytes, stamp: Stamp, source: str
 ) -> tuple[Observation, ...]:
-    """The observations for a message: one per matching rule, in the profile's order; one of a console line.
+    """The observations for a message: one per matching rule, in the profile's order; then one per console line.
 
     An unmapped message becomes one LogLine with the reason; nothing raises. In topics of the rules, {device} must be
     replaced already. A payload that is not JSON is text for rules that use the whole payload.
@@ -128,29 +139,33 @@ def observations(
     reasons: list[str] = []
     document: PlainValue = None
     json_error = ""
-    line_is_mapped = False
     try:
         document = parse_json(payload)
     except MappingError as error:
         json_error = str(error)
     for mapping in mappings:
-        if not topic_matches(mapping.topic, topic) or (mapping.of_line and line_is_mapped):
+        if mapping.of_line or not topic_matches(mapping.topic, topic):
             continue
         try:
-            if mapping.match:
-                if (result := _search_text(mapping, payload, stamp, source)) is not None:
-                    mapped.append(result)
-                    line_is_mapped = line_is_mapped or mapping.of_line
-                continue
             uses_whole_payload = not mapping.when and all(pointer == "" for _, pointer in mapping.fields)
-            if json_error and not (uses_whole_payload and json_error == "not JSON"):
+            if mapping.match:
+                result = _search_text((mapping,), payload, stamp, source)
+            elif json_error and not (uses_whole_payload and json_error == "not JSON"):
                 raise MappingError(json_error)
-            result = _observation(mapping, payload.decode("utf-8") if json_error else document, stamp, source)
+            else:
+                result = _observation(mapping, payload.decode("utf-8") if json_error else document, stamp, source)
         except MappingError as error:
             reasons.append(str(error))
         else:
             if result is not None:
                 mapped.append(result)
+    line_rules = [mapping for mapping in mappings if mapping.of_line and topic_matches(mapping.topic, topic)]
+    for line in filter(None, LINE_ENDS.split(payload)) if line_rules else ():
+        try:
+            if (result := _search_text(line_rules, line, stamp, source)) is not None:
+                mapped.append(result)
+        except MappingError as error:
+            reasons.append(str(error))
     if mapped:
         return tuple(mapped)
     why = f" ({reasons[0]})" if reasons else ""
@@ -284,19 +299,28 @@ def _observation(
             return Unread(source, stamp, LOST, lines_lost(optional("count")))
 
 
-def _search_text(mapping: MessageMapping, payload: bytes, stamp: Stamp, source: str) -> Observation | None:
-    """Searches a text payload for the rule's expression, like a console line; None without a match."""
+def _search_text(mappings: Iterable[MessageMapping], payload: bytes, stamp: Stamp, source: str) -> Observation | None:
+    """Searches a text payload for the rules' expressions, like a console line: the first that matches is applied.
+
+    None without a match.
+    """
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise MappingError(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
     text = strip_terminal_codes(payload.decode("utf-8", errors="backslashreplace"))
-    try:
-        match = regex.compile(mapping.match).search(text, timeout=SEARCH_LIMIT_S)
-    except TimeoutError as error:
-        raise MappingError("the search took too long") from error
-    if match is None:
-        return None
-    rule = LineMapping(mapping.match, mapping.kind, mapping.fields, mapping.values, score_scale=mapping.score_scale)
-    return observation(rule, LineFields().with_match(match), stamp, source)
+    is_slow = False
+    for mapping in mappings:
+        try:
+            match = regex.compile(mapping.match).search(text, timeout=SEARCH_LIMIT_S)
+        except TimeoutError:
+            is_slow = True
+            continue
+        if match is not None:
+            scale = mapping.score_scale
+            rule = LineMapping(mapping.match, mapping.kind, mapping.fields, mapping.values, score_scale=scale)
+            return observation(rule, LineFields().with_match(match), stamp, source)
+    if is_slow:
+        raise MappingError("the search took too long")
+    return None
 
 
 def _state(mapping: MessageMapping, text: str) -> DeviceState:

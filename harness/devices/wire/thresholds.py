@@ -49,6 +49,8 @@ class ThresholdState:
     """
 
     def __init__(self, threshold: Threshold) -> None:
+        self.slow = 0
+        """Number of searches that exceeded the time limit."""
         self._rule = threshold
         self._expression = regex.compile(threshold.match) if threshold.match else None
         self._value_names = {name for state in threshold.states for name, _, _ in state.ranges}

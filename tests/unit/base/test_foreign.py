@@ -13,6 +13,7 @@ ESC = "\x1b"
     ("line", "shown"),
     [
         ("plain", "plain"),
+        ("\0wake alexa\0", "wake alexa"),
         (f"{ESC}[1;32mgreen{ESC}[0m and {ESC}]0;title\x07plain", "green and plain"),
         (f"uart:~$ {ESC}[8D{ESC}[J[00:00:13.012,939] {ESC}[0m<inf> app: tick", "[00:00:13.012,939] <inf> app: tick"),
         (f"{ESC}[1;32muart:~$ {ESC}[m{ESC}[8D{ESC}[Jlow", "low"),

@@ -235,7 +235,7 @@ lines:
         encoding="utf-8",
     )
     profile = load_profile("box.yaml", beside=tmp_path)
-    for text in ("almost WAKE", "WAKE", "do heat room=bath degrees=21"):
+    for text in ("almost WAKE", "WAKE", "do heat room=bath degrees=21", "do heat\r\n", "WAKE\r\n\ndo heat\nWAKE"):
         message = observations(for_device(profile.mappings, "box"), "box/log", text.encode(), AT, "dev")
         assert message == Console(profile, "dev").feed(text.encode() + b"\n", AT)
 
@@ -307,6 +307,15 @@ def test_an_object_over_several_lines_is_one_intent() -> None:
     (unclear,) = said(reader, "{", "  understood : 'true',", "}")
     assert isinstance(unclear, LogLine)
     assert "no name" in unclear.text
+
+
+def test_the_last_line_of_an_observation_fills_in_fields() -> None:
+    last_line = LineMapping(
+        "^do", KIND.INTENT, more=("^room",), until=r"^(?P<name>\w+) (?P<score>\S+) (?P<slot_at>\w+)$"
+    )
+    assert said(lines(last_line), "do", "room", "heat 0.5 bath") == [
+        Intent("dev", ARRIVED, "heat", (("at", "bath"),), 0.5)
+    ]
 
 
 def test_the_first_rule_that_fits_takes_the_line() -> None:
