@@ -22,6 +22,7 @@ from harness.base.findings import (
     validation_error,
 )
 from harness.base.plugins import Group, names, replacement
+from harness.devices.wire.mappings import FILTER_REMEDY, is_topic_filter
 from harness.model.bench import AudioDialogue, Checksum, ClockKind, Framing, ObservationKind
 from harness.model.observation import DeviceState
 
@@ -147,13 +148,8 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 def _check_filter(text: str) -> str:
-    levels = text.split("/")
-    if any("#" in level for level in levels[:-1]) or any(
-        len(level) > 1 and ("#" in level or "+" in level) for level in levels
-    ):
-        raise validation_error(
-            f"{text!r} is not an MQTT filter", "Use + for one whole level, and # at the end for all remaining levels"
-        )
+    if not is_topic_filter(text):
+        raise validation_error(f"{text!r} is not an MQTT filter", FILTER_REMEDY)
     for name in _PLACEHOLDER.findall(text):
         if name != "device":
             raise validation_error(f"{text!r} contains {{{name}}}", "Use only {device}, the device's id on the bench")

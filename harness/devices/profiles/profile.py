@@ -18,6 +18,7 @@ from harness.devices.profiles.keys import (
     FIELDS,
     POINTER_REMEDY,
     REQUIRED,
+    AudioKeys,
     FramesKeys,
     HeartbeatKeys,
     LineKeys,
@@ -28,7 +29,9 @@ from harness.devices.profiles.keys import (
     is_pointer,
 )
 from harness.devices.wire.lines import SLOT
+from harness.devices.wire.tflm import RATE_HZ as TFLM_RATE_HZ
 from harness.model.bench import (
+    AudioDialogue,
     AudioInput,
     BinaryFrames,
     ClockKind,
@@ -111,6 +114,12 @@ def check_whole(keys: ProfileKeys, findings: Findings, lines_of: Sequence[Device
             "`body_from` lies inside the head",
             "Count `body_from` from the first byte of the head",
         )
+    if keys.thresholds and console.topic:
+        problem = "thresholds read lines, but no messages of `console: {topic: …}`"
+        remedy = "Read the messages as lines: driver: command, command: [mosquitto_sub, -t, TOPIC]"
+        findings.add(("thresholds",), problem, remedy, key=True)
+    if keys.audio:
+        _check_audio(keys.audio, findings)
     for number, sample in enumerate(keys.samples):
         if sample.topic is not None and not (console.topic or any(rule.topic for rule in keys.mappings)):
             remedy = "Add mappings, or write `lines` in the sample"
@@ -120,6 +129,20 @@ def check_whole(keys: ProfileKeys, findings: Findings, lines_of: Sequence[Device
                 remedy,
                 key=True,
             )
+
+
+def _check_audio(audio: AudioKeys, findings: Findings) -> None:
+    """Adds keys that the dialogue does not use. A driver of its own may use all of them."""
+    dialogue, has_id = audio.dialogue, "{id}" in audio.topic
+    plays_files = dialogue is AudioDialogue.HERMES_SPEAKER
+    if audio.topic and dialogue in (AudioDialogue.VH, AudioDialogue.TFLM):
+        findings.add(("audio", "topic"), f"{dialogue.value} has no `topic`", "Remove it", key=True)
+    elif audio.topic and has_id is not plays_files and dialogue is not AudioDialogue.DRIVER:
+        problem = f"a topic of {dialogue.value} {'needs' if plays_files else 'has no'} {{id}}, the id of a WAV file"
+        findings.add(("audio", "topic"), problem, "Write it for hermes_play_bytes only")
+    if dialogue is AudioDialogue.TFLM and audio.rate_hz != TFLM_RATE_HZ:
+        remedy = f"Write rate_hz: {TFLM_RATE_HZ}"
+        findings.add(("audio", "rate_hz"), f"{dialogue.value} has {TFLM_RATE_HZ} Hz only", remedy)
 
 
 def transport_of(keys: ProfileKeys) -> str:
@@ -176,7 +199,7 @@ def _check_mapping(rule: MappingKeys, key_path: KeyPath, findings: Findings) -> 
 def _check_line(rule: LineKeys, key_path: KeyPath, findings: Findings) -> None:
     _check_fields(rule.kind, tuple(rule.fields), key_path, findings)
     _check_values(rule.kind, rule.values, key_path, findings)
-    groups = _check_groups(rule, (rule.match, *rule.more), key_path, findings)
+    groups = _check_groups(rule, (rule.match, *rule.more, rule.until or ""), key_path, findings)
     for group in rule.when:
         if group not in groups:
             remedy = nearest(group, sorted(groups), listed="Groups")
@@ -235,6 +258,9 @@ def _check_groups(
     """Returns the groups of the expressions. Adds problems: unknown groups in fields, and missing required fields."""
     groups = {name for text in expressions for name in regex.compile(text).groupindex}
     for name, template in rule.fields.items():
+        if name == "slots" or (isinstance(rule, MappingKeys) and name.startswith(SLOT)):
+            remedy = "Name the groups (?P<slot>…) and (?P<value>…), or (?P<slot_NAME>…)"
+            findings.add((*key_path, "fields", name), "an expression gives slots by its groups", remedy, key=True)
         for group in _PLACEHOLDER.findall(template):
             if group not in groups:
                 remedy = nearest(group, sorted(groups), listed="Groups")

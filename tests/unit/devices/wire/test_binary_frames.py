@@ -168,11 +168,19 @@ def test_a_line_held_with_a_frame_that_was_cut_off_is_reported_at_the_end() -> N
     [
         ("mappings: [{type: '{name}.{name}', kind: intent}]", "2:19: the type captures 'name' twice"),
         ("audio: {dialogue: hermes_audio_frame, topic: 'a/{site}'}", "2:46: 'a/{site}' contains {site}"),
+        ("audio: {dialogue: vh, topic: a}", "2:23: vh has no `topic`"),
+        ("audio: {dialogue: hermes_play_bytes, topic: a}", "2:45: a topic of hermes_play_bytes needs {id}"),
+        ("audio: {dialogue: hermes_audio_frame, topic: 'a/{id}'}", "2:46: a topic of hermes_audio_frame has no {id}"),
+        ("audio: {dialogue: tflm_test_over_serial, rate_hz: 8000}", "2:51: tflm_test_over_serial has 16000 Hz only"),
+        (
+            "console: {topic: a}\nthresholds: [{name: lamp, states: {on: {when: {A0: {from: 1}}}}}]",
+            "3:1: thresholds read lines",
+        ),
         ("heartbeat: {topic: 'a#', within_s: 5}", "2:20: 'a#' is not an MQTT filter"),
         ("heartbeat: {topic: a, within_s: 5, ask: a/#}", "2:41: 'a/#' is not a single topic"),
     ],
 )
-def test_topics_and_types_that_would_end_a_run_are_refused(tmp_path: Path, section: str, problem: str) -> None:
+def test_wrong_topics_types_and_audio_are_refused(tmp_path: Path, section: str, problem: str) -> None:
     (tmp_path / "d.yaml").write_text(f"device: d\n{section}\nwake_phrases: []\n", encoding="utf-8")
     with pytest.raises(InputProblems, match=re.escape(problem)):
         load_profile("d.yaml", beside=tmp_path)
