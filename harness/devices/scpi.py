@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from harness.base import threads
 from harness.base.foreign import plain_text
@@ -40,6 +40,8 @@ class ScpiOptions:
     baud: Baud rate of a serial resource.
     visa: VISA library for PyVISA. @py is PyVISA-py, which the extra scpi installs.
     """
+
+    CONFIRMED_BY: ClassVar[str] = "ask"
 
     resource: str
     ask: str = "*OPC?"

@@ -386,6 +386,12 @@ class _BenchReader:
         equipment = self._read_equipment(name, {"driver": section["driver"], **options}, key_path, ORDER_METHODS)
         if equipment is None:
             return None
+        # Without this option, the driver does not learn whether an order is done.
+        option = getattr(equipment.options, "CONFIRMED_BY", "")
+        unused_keys = [key for key in ("done", "on_done", "off_done", "failed") if section.get(key)]
+        if unused_keys and option and not getattr(equipment.options, option):
+            problem = f"nothing is compared with `{unused_keys[0]}`, since `{option}` is empty"
+            self._findings.add((*key_path, unused_keys[0]), problem, f"Write `{option}`, or remove it", key=True)
         for actuator in self.actuators.values():
             matches = (actuator.driver, actuator.options) == (equipment.driver, equipment.options)
             if matches and not is_simulated(equipment.driver):

@@ -6,6 +6,7 @@ import queue
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from harness.base import threads
 from harness.base.host_check import Check, check_each
@@ -13,6 +14,7 @@ from harness.base.ports import Sink, Surroundings
 from harness.devices.mqtt.link import BrokerLink, LinkEvents
 from harness.devices.mqtt.options import EMBEDDED, MqttOptions, password
 from harness.devices.orders import OrderAnswers
+from harness.devices.wire.mappings import FILTER_REMEDY, is_topic_filter
 from harness.model.errors import DeviceError, InputError
 from harness.model.frozen import frozen
 from harness.model.positioners import BenchOrder, filled
@@ -37,6 +39,8 @@ class MqttCommandOptions:
     key_file: PEM file with the key of `cert_file`.
     """
 
+    CONFIRMED_BY: ClassVar[str] = "done_topic"
+
     address: str
     topic: str
     done_topic: str = ""
@@ -57,6 +61,8 @@ class MqttCommandOptions:
             raise InputError(
                 f"the topic {self.topic!r} is not a single topic", remedy="Write, for example, cmnd/plug/POWER"
             )
+        if self.done_topic and not is_topic_filter(self.done_topic):
+            raise InputError(f"done_topic: {self.done_topic!r} is not an MQTT filter", remedy=FILTER_REMEDY)
         _ = self.broker  # raises InputError for a wrong address or key
 
     @property

@@ -32,8 +32,10 @@ from harness.devices.outlet import DriverOutlet
 from harness.devices.wire.console import HeartbeatThrottle
 from harness.devices.wire.lines import MappingError
 from harness.devices.wire.mappings import (
+    FILTER_REMEDY,
     MAX_PAYLOAD_BYTES,
     for_device,
+    is_topic_filter,
     observations,
     parse_json,
     show_payload,
@@ -115,6 +117,9 @@ class MqttDevice:
             raise InputError(
                 f"the profile {profile.id} has no topics", remedy="Name topics to subscribe to: --topic 'prefix/#'"
             )
+        for topic in topics:
+            if not is_topic_filter(topic):
+                raise InputError(f"{topic!r} is not an MQTT filter", remedy=FILTER_REMEDY)
         return MqttSource(options, topics)
 
     @staticmethod
@@ -161,8 +166,8 @@ class MqttDevice:
             self._hermes = hermes_class(self.id, self._device, self._surroundings, self._outlet, self._publish)
         if self._injection in (MqttInjection.VH, MqttInjection.HERMES):  # a loudspeaker has no board to reserve
             self._lease = self._new_lease()
-        self._link = self._new_link()
         try:
+            self._link = self._new_link()
             self._link.open()
             if self._board is not None:
                 self._echo_link = self._open_echo_link(self._board)
@@ -194,6 +199,12 @@ class MqttDevice:
             topics.add(self._prefix + "+")
         if self._hermes is not None:
             topics.update(self._hermes.topics)
+        profile = self._surroundings.profile
+        if not topics and profile is not None and profile.reports:
+            raise DeviceError(
+                f"{self.id}: the profile {profile.id} has no MQTT topics, so nothing would be heard of the device",
+                remedy="Write `mappings` with topics in it, or `console: {topic: …}` for log lines",
+            )
         return BrokerLink(
             id=self.id,
             options=self._options,

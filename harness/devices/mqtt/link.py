@@ -193,6 +193,7 @@ T = TypeVar("T")
 _OPEN_LIMIT_S = 5.0  # Chosen: a broker in the local network that does not answer by then is not running.
 _END_LIMIT_S = 0.7  # For each of two steps of `close`, which must end within 2 s (`ports.Driver`).
 _BACK_OFF_S = (0.2, 3.0)  # Chosen: shortest and longest pause before another attempt to connect.
+_UP_CHECK_INTERVAL_S = 0.05  # Chosen: a reconnection takes longer.
 _RIVAL_WITHIN_S = 30.0
 """If the broker accepts and ends two connections within this time, another client uses the same id, in seconds."""
 
@@ -360,12 +361,16 @@ class BrokerLink:
 
     def deliver(self, topic: str, payload: bytes, within_s: float) -> None:
         """Publishes with QoS 1; DeviceError when the broker does not acknowledge it in time."""
-        client = self._client
+        client, deadline_s = self._client, threads.monotonic() + within_s
         if client is None:
             raise DeviceError(f"{self._id}: the connection to the broker is not open")
+        while not self.is_up:  # paho would keep the message, and send it long after this call has failed
+            if threads.monotonic() >= deadline_s:
+                raise DeviceError(f"{self._id}: the connection to the broker is lost")
+            threads.sleep(_UP_CHECK_INTERVAL_S)
         publication = client.publish(topic, payload, qos=1)
         try:
-            publication.wait_for_publish(within_s)
+            publication.wait_for_publish(max(0.0, deadline_s - threads.monotonic()))
             is_acknowledged = publication.is_published()
         except (RuntimeError, ValueError) as error:
             raise DeviceError(f"{self._id}: the broker did not accept the message: {error}") from error

@@ -107,6 +107,10 @@ class MqttOptions:
                     f"{name} is {exact(value)}, which is out of range",
                     remedy=f"Write a number from {exact(low)} to {exact(high)}",
                 )
+        if set(self.topic_device) & set("+#"):
+            raise InputError(
+                f"topic_device: {self.topic_device!r} is not a single device", remedy="Write it without + and #"
+            )
         if self.injection is MqttInjection.VH and self.framing is MessageFraming.NONE:
             raise InputError(
                 "`injection: vh` needs `framing: vh`", remedy="Remove `framing: none`, or write `framing: vh`"

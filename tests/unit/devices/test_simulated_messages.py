@@ -14,10 +14,11 @@ import pytest
 
 from harness.base import threads
 from harness.base.simulated_threads import SimulatedThreads
+from harness.devices.mqtt.link import BrokerLink, LinkEvents
 from harness.devices.mqtt.options import MessageFraming, MqttOptions
 from harness.devices.profiles.profile import load_profile
 from harness.model.bench import DeviceProfile, Heartbeat, MessageMapping, ObservationKind
-from harness.model.errors import DeviceError
+from harness.model.errors import DeviceError, InputError
 from harness.model.observation import DeviceState, LinkBack, LinkLost, LogLine, StateTold, Status, Transcript, Wake
 from tests.nights.ports import Message, SimulatedBroker, SimulatedMqtt
 from tests.seen import Around, Seen, opened
@@ -213,6 +214,39 @@ def test_a_killed_broker_is_reconnected_after_its_restart(broker: SimulatedBroke
     contained(observations, box.said_s)
     broker.kill()
     with pytest.raises(DeviceError, match="nobody listens"), watching(broker):
+        pass
+
+
+def test_an_order_that_failed_is_not_sent_when_the_broker_is_back(broker: SimulatedBroker, tmp_path: Path) -> None:
+    events = LinkEvents(lambda: None, lambda _: None, lambda *_: None, lambda _: None)
+    options = MqttOptions(address="simulated:1883")
+    link = BrokerLink("plug", options, Around().clock, tmp_path, (), events, client=broker.client)
+    link.open()
+    broker.kill()
+    threads.sleep(1.0)
+    with pytest.raises(DeviceError, match="plug: the connection to the broker is lost"):
+        link.deliver("plug/set", b"OFF", 2.0)
+    broker.start()
+    orders: list[bytes] = []
+    plug = broker.peer("plug")
+    plug.subscribe("plug/set")
+    plug.hears = lambda _, payload: orders.append(payload)
+    link.deliver("plug/set", b"ON", 5.0)  # as soon as the connection is back
+    threads.sleep(10.0)
+    assert orders == [b"ON"]
+    link.close()
+
+
+@pytest.mark.parametrize(("device", "topics"), [("#", ()), ("box", ("a/#/b",))])
+def test_a_monitor_refuses_what_is_not_a_filter(device: str, topics: tuple[str, ...]) -> None:
+    profile = load_profile("reference_assistant", beside=Path())
+    with pytest.raises(InputError, match="is not an MQTT filter"):
+        SimulatedMqtt.source(MqttOptions(address="simulated:1883"), profile, device, topics)
+
+
+def test_a_profile_without_topics_is_refused(broker: SimulatedBroker) -> None:
+    profile = load_profile("esp_skainet", beside=Path())
+    with pytest.raises(DeviceError, match="the profile esp_skainet has no MQTT topics"), watching(broker, profile):
         pass
 
 

@@ -105,6 +105,22 @@ def test_a_place_beyond_the_end_of_a_stand_is_refused_before_a_sound(tmp_path: P
         ("driver: manual", "driver: in_process", "the driver 'in_process' takes no orders"),
         ("slider:", "lamp:", "'lamp' names a stand and another part of the bench"),
         ("moves: reach_m", "moves: reach_m, hight: 3", "there is no key 'hight' here"),
+        (
+            "driver: manual",
+            "driver: mqtt_commands, address: a, topic: go, failed: ERR",
+            "8:58: nothing is compared with `failed`, since `done_topic` is empty",
+        ),
+        ("driver: manual", "driver: scpi, resource: 'A::B', ask: '', done: x", "with `done`, since `ask` is empty"),
+        (
+            "driver: manual",
+            "driver: mqtt_commands, address: a, topic: go, done_topic: at/#/x",
+            "done_topic: 'at/#/x' is not an MQTT filter",
+        ),
+        (
+            "profile: lamp",
+            "profile: lamp, connection: {driver: mqtt, address: a, topic_device: +}",
+            "'+' is not a single",
+        ),
     ],
 )
 def test_wrong_stands_are_refused(tmp_path: Path, old: str, instead: str, refusal: str) -> None:
