@@ -28,7 +28,7 @@ from harness.model.bench import PlainValue
 from harness.model.choices import InjectionPace
 from harness.model.errors import DeviceError
 from harness.model.numbers import seconds
-from harness.model.observation import DeviceState, LogLine
+from harness.model.observation import DeviceState, LogLine, Unread
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 
@@ -60,6 +60,7 @@ def encode_message(message: messages.ToBoard, number: int, owner: str) -> tuple[
 
 BOARD_TOPICS = frozenset(("hello", "ack", "pong", "wake", "transcript", "intent", "response", "status", "error", "log"))
 """Topics below a board's own topic that the harness reads itself. The board's profile may map others."""
+_EVENT_TOPICS = BOARD_TOPICS - {"hello", "ack", "pong", "log"}
 
 
 def parse_message(topic: str, payload: bytes) -> ReceivedMessage:
@@ -334,11 +335,13 @@ class MqttBoard:
             self.session.link_down(self._now_s())
 
     def receive(self, topic: str, payload: bytes, stamp: Stamp) -> None:
-        """Handles a message on `vh/<device>/<topic>` that is not retained. An invalid one is logged."""
+        """Handles a message on `vh/<device>/<topic>` that is not retained. Logs an invalid one; an event is unread."""
         try:
             received = parse_message(topic, payload)
         except MappingError as error:
             self._outlet.tell(LogLine(self._id, stamp, f"{topic}: {show_payload(payload)} ({error})"))
+            if topic in _EVENT_TOPICS:
+                self._outlet.tell(Unread(self._id, stamp, f"the payload of an event on {topic} is not valid"))
             return
         with self._changed:
             completed_before = self.session.completed

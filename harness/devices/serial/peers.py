@@ -4,7 +4,7 @@
 that prints lines; it may accept sound by the dialogue of TensorFlow Lite Micro's test over serial. `peer_for` chooses.
 
     FramedPeer:   Decoder ──┬─ frames ──► BoardSession ──► outlet
-                            └─ text ──► Console ──► outlet
+                            └─ text ──► Console ──► HeartbeatThrottle ──► outlet
     ConsolePeer:  lines ──┬─ "!…", if the board accepts sound ──► TflmDialogue
                           └─ others ──► Console ──► HeartbeatThrottle ──► outlet
 """
@@ -149,6 +149,7 @@ class FramedPeer:
         self.decoder = Decoder()
         self.console = console
         self._outlet = outlet
+        self._throttle = HeartbeatThrottle()
         self._received_s = float("-inf")
 
     @property
@@ -165,6 +166,7 @@ class FramedPeer:
 
     def link_lost(self, now_s: float) -> None:
         self._report(self.console.flush(Stamp(now_s)))
+        self._throttle.link_lost()
         self.session.await_hello(now_s)  # the port may be open: the session goes on asking for hello
 
     def tick(self, now_s: float, error_s: float) -> str:
@@ -210,7 +212,8 @@ class FramedPeer:
 
     def _report(self, observations: Iterable[Observation]) -> None:
         for observation in observations:
-            self._outlet.tell(observation)
+            if self._throttle.passes(observation):
+                self._outlet.tell(observation)
 
 
 class ConsolePeer:

@@ -27,6 +27,7 @@ from harness.model.observation import (
     LogLine,
     Status,
     StimulusEnded,
+    Unread,
     Wake,
 )
 from harness.model.stimulus import Waveform
@@ -101,6 +102,13 @@ def plays(bench: Bench, play_id: str, seconds: float = 1.0) -> None:
 
 def ended(bench: Bench, play_id: str) -> list[bool]:
     return [observation.complete for observation in bench.of(StimulusEnded) if observation.play_id == play_id]
+
+
+def test_an_event_with_an_invalid_payload_is_unread() -> None:
+    bench = met()
+    for topic in ("wake", "log", "pong"):
+        bench.say(topic, "aaaa", score=7)
+    assert [unread.what for unread in bench.of(Unread)] == ["the payload of an event on wake is not valid"]
 
 
 def test_a_message_of_an_unknown_boot_changes_nothing() -> None:

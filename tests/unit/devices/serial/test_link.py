@@ -12,13 +12,28 @@ import pytest
 
 from harness.base import threads
 from harness.base.simulated_threads import SimulatedThreads
+from harness.devices.framing.board_messages import LINE
+from harness.devices.framing.board_session import BoardSession
+from harness.devices.outlet import DriverOutlet
 from harness.devices.serial.device import SerialDevice
 from harness.devices.serial.options import FramingChoice, SerialInjection, SerialOptions
+from harness.devices.serial.peers import FramedPeer
 from harness.devices.serial.port import PortLost
+from harness.devices.wire.console import Console
 from harness.model.bench import DeviceProfile, LineMapping, ObservationKind
 from harness.model.errors import DeviceError
-from harness.model.observation import LinkBack, LinkLost, LogLine, Status, StimulusEnded, StimulusStarted, Wake
+from harness.model.observation import (
+    LinkBack,
+    LinkLost,
+    ListeningProved,
+    LogLine,
+    Status,
+    StimulusEnded,
+    StimulusStarted,
+    Wake,
+)
 from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
 from tests.nights.ports import SimulatedPort, SimulatedSerial
 from tests.seen import Around, Seen
 
@@ -41,6 +56,17 @@ def opened(
     driver.open(observations)
     yield driver, observations
     driver.close()
+
+
+def test_heartbeats_between_frames_are_reported_about_every_five_seconds() -> None:
+    rule = LineMapping("^alive", ObservationKind.LISTENING)
+    profile = DeviceProfile("kit", "kit", "kit.yaml", "0", ("alexa",), lines=(rule,))
+    outlet, observations = DriverOutlet("board", Around()), Seen()
+    outlet.open(observations)
+    peer = FramedPeer(BoardSession("board", outlet, LINE), Console(profile, "board"), outlet)
+    for number in range(200):
+        peer.receive(b"alive\n", Stamp(number * 0.1))
+    assert len(observations.of(ListeningProved)) == 5
 
 
 def test_a_line_is_stamped_when_its_last_byte_arrives(simulated_time: SimulatedThreads) -> None:
