@@ -254,14 +254,17 @@ def _watch_source(device_monitor: DeviceMonitor, source: DeviceSource, duration_
             time.sleep(0.05)
             # Asked before the last reading, which takes what arrived until then.
             ended = source.ended or time.monotonic() >= deadline_s
-            for output in take_outputs(source, 64 * CHUNK_BYTES):
-                for row in device_monitor.feed(output):
-                    if row.retained:
-                        retained[row.made or shape_of(row.said)] += 1
-                    elif row.mapped:
-                        mapped[row.made] += 1
-                    else:
-                        unmapped[shape_of(row.said)] += 1
+            outputs = take_outputs(source, 64 * CHUNK_BYTES)
+            rows = [row for output in outputs for row in device_monitor.feed(output)]
+            if ended:
+                rows += device_monitor.remaining_rows()
+            for row in rows:
+                if row.retained:
+                    retained[row.made or shape_of(row.said)] += 1
+                elif row.mapped:
+                    mapped[row.made] += 1
+                else:
+                    unmapped[shape_of(row.said)] += 1
     finally:
         source.close()
     click.echo(f"  {device_monitor.counts}")

@@ -121,6 +121,14 @@ def test_a_device_on_a_port_is_watched(tmp_path: Path) -> None:
     assert "× tick #" in watched.stdout
 
 
+def test_an_unfinished_last_line_is_watched(tmp_path: Path) -> None:
+    watched = harness(
+        "devices", "test", lamp(tmp_path), "--driver", "command", "--set", "command=printf 'WAKE hey lamp'"
+    )
+    assert watched.exit_code == 0, watched.output
+    assert "1 line: 1 mapped, 0 not" in watched.stdout
+
+
 def test_samples_are_collected_beside_the_profile_unless_it_is_shipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
