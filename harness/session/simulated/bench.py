@@ -67,6 +67,8 @@ class SimulatedRoom:
         self.devices: list[Board] = []
         self.ear: SimulatedMicrophone
         self.loud = self.flawless = False
+        self.sounding_s = (0.0, 0.0)
+        """From when to when devices speak or play after the latest opening. A stored response is silence."""
 
     def chance(self, purpose: str) -> Random:
         """A generator of random numbers for that purpose, the same for the same seed."""
@@ -192,7 +194,10 @@ class SimulatedLoudspeaker(BenchPart):
         closing = ".c" in part  # words that end a dialogue address nobody
         phrases = None if closing else self.room.phrases.get(trial_id or play_id)
         if phrases is not None and phrases.wake_s:
-            self.room.truth.plays[play_id]["wake_end_s"] = now_s + phrases.wake_s[0][1]
+            begins_s = self.room.truth.plays[play_id]["wake_end_s"] = now_s + phrases.wake_s[0][1]
+            opening = phrases.trial.recipe.opening
+            if opening is not None and opening.sounds:
+                self.room.sounding_s = begins_s, now_s + duration_s
         for device in self.room.devices:
             device.hear(play_id, now_s, phrases, self)
         gap_s, self.gap_s = self.gap_s, 0.0
@@ -245,7 +250,10 @@ class SimulatedMicrophone(BenchPart):
     def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
         if self.lost:
             raise DeviceError("the microphone is not connected")
-        return Waveform(np.zeros(max(1, math.ceil((end_s - start_s) * RATE_HZ)), dtype=np.float32), RATE_HZ), start_s
+        samples = np.zeros(max(1, math.ceil((end_s - start_s) * RATE_HZ)), dtype=np.float32)
+        first, last = (max(0, round((at_s - start_s) * RATE_HZ)) for at_s in self.room.sounding_s)
+        samples[first:last] = 0.1
+        return Waveform(samples, RATE_HZ), start_s
 
     def level_dbfs(self) -> float | None:
         return None

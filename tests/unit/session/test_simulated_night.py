@@ -16,7 +16,10 @@ from harness.session.simulated.night import FAULTS, Lengths, PlayedNight, Simula
 from harness.sound.stimuli.renderer import renderer
 
 ROOT = Path(__file__).parents[3]
-SCENARIOS = sorted(path.relative_to(ROOT) for path in (ROOT / "scenarios").glob("*.yaml"))
+SCENARIOS = [
+    *sorted(path.relative_to(ROOT) for path in (ROOT / "scenarios").glob("*.yaml")),
+    Path("scenarios/examples/barge_in.yaml"),  # the microphone must hear the device before the phrase
+]
 BENCHES = sorted(path.relative_to(ROOT) for path in (ROOT / "scenarios" / "benches").glob("*.yaml"))
 GOOD = DeviceTraits(wakes=1.0, mishears=0.0, silent=0.0, doubles=0.0, edge=0.0, false_per_hour=0.0, very_late=0.0)
 LENGTHS = Lengths(renderer())
