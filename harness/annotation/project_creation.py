@@ -52,7 +52,7 @@ def import_rows(
 
     - utterances: those of the project.
     - annotated: those of the file.
-    - before: earlier imported labels and slots by id.
+    - before: earlier imported labels and slots by id. An utterance without slots in the file keeps its earlier ones.
     - mapping: label of the file → label of the set; other labels stay as they are.
     - source: name of the file.
 
@@ -75,13 +75,16 @@ def import_rows(
         if refusal:
             problems.append(_label_problem(utterance, intents, refusal, label_set, source))
             continue
+        before_intents, before_slots = before.get(utterance.id, (None, None))
         slots = _slots_of(utterance) if label_set.concepts else None
+        if slots is None:  # a file without slots leaves them as they are
+            slots = before_slots
         concept_problem = _concept_problem(utterance, slots or (), label_set, source)
         if concept_problem is not None:
             problems.append(concept_problem)
             continue
         labelled.add(utterance.id)
-        if before.get(utterance.id) == (intents, slots):
+        if (before_intents, before_slots) == (intents, slots):
             same_count += 1
         else:
             row = Labelled(

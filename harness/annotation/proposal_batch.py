@@ -89,7 +89,10 @@ def training_material(
     train, held_out = _hold_out(labelled, seed, share, split)
     if len(held_out) < MIN_HELD_OUT:
         problem = f"{len(held_out)} of {len(labelled)} labelled utterances are held out, but {MIN_HELD_OUT} are needed"
-        raise InputError(problem, remedy="Give a larger --held-out, or label more utterances")
+        remedy = "Give a larger --held-out, or label more utterances"
+        if split is not None:
+            remedy = "Name another --held-out-split, or label more utterances of this one"
+        raise InputError(problem, remedy=remedy)
     return Material(tuple(train), tuple(held_out), unlabelled, len(utterances) - len(texts))
 
 

@@ -56,7 +56,7 @@ class AnnotationReport:
     refused: int = 0
     """Those without proposed labels, although two of three votes agree: the label set forbids their labels."""
     unanimous: int = 0
-    """Those of which all votes equal the proposal."""
+    """Those of which all votes equal the proposal, if several classifiers voted."""
     unanimous_struck: int = 0
     """Those of `unanimous` that were struck or overridden."""
     accepted: int = 0
@@ -129,7 +129,11 @@ def annotation_report(
     }
     sources = [_label_source(acts[utterance.id]) for utterance in utterances if utterance.id in final]
     outcomes = Counter(outcome_by_id.values())
-    unanimous = {id_ for id_ in outcome_by_id if set(proposals[id_].votes) == {proposals[id_].intents}}
+    unanimous = {
+        id_
+        for id_ in outcome_by_id
+        if len(proposals[id_].votes) > 1 and set(proposals[id_].votes) == {proposals[id_].intents}
+    }
     counted_rows = [row for row in distinct_rows if row.id not in withdrawn]
     return AnnotationReport(
         utterances=len(utterances),
@@ -322,11 +326,17 @@ MAX_IDS = 3
 
 
 def outcome_lines(
-    project: AnnotationProject, label_set: str, progress: ProjectOutcome, guessed: ProjectGuesses | None, width: int
+    project: AnnotationProject,
+    label_set: str,
+    progress: ProjectOutcome,
+    guessed: ProjectGuesses | None,
+    folder: str,
+    width: int,
 ) -> Iterator[str]:
     """The text for people: the progress of a project.
 
     - guessed: guesses of a classifier for the unlabelled utterances; None without them.
+    - folder: path of the project, for commands.
     - width: columns of the text.
     """
     labels = plain_text(label_set, 64)
@@ -347,7 +357,7 @@ def outcome_lines(
         target = f"target {percent(project.target_error, 2)}"
         yield f"a classifier would label the other {rest} with an estimated error of {error} ({target})"
         if guessed.error <= project.target_error:
-            command = f"harness understand annotate propose {plain_text(project.id, 100)} --method classifier"
+            command = f"harness understand annotate propose {plain_text(folder, 300)} --method classifier"
             yield f"the target is met. Next: {command}"
 
 

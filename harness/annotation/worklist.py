@@ -230,11 +230,13 @@ class Worklist:
             draft.chosen, draft.slots, draft.proposal_seen = set(intents), slots or (), not self.adjudicating
             draft.saved = None if self.adjudicating and ledger.is_changed_since_adjudication(utterance) else current
         elif self.adjudicating:
-            # Begin with everything on which all annotators agree, so that saving at once keeps it.
+            # Begin with everything on which all annotators agree, so that saving at once keeps it. An annotator without
+            # slots, such as a file of intents, does not disagree about them.
             choices = ledger.choices(utterance).values()
-            slot_sets = [set(ledger.slots(utterance, choice) or ()) for choice in choices]
-            if slot_sets:
+            slot_sets = [set(slots) for choice in choices if (slots := ledger.slots(utterance, choice)) is not None]
+            if choices:
                 draft.chosen = set.intersection(*(set(choice.intents) for choice in choices))
+            if slot_sets:
                 draft.slots = tuple(sorted(set.intersection(*slot_sets), key=_place))
         elif draft.proposal_seen:
             draft.slots = self.proposed_slots(utterance)

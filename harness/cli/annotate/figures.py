@@ -53,7 +53,7 @@ def status(
 
             guesses = guess_project(room.utterances, room.assignment, room.ledger, room.label_set, room.project.seed)
         subject = room.project, room.label_set.id, progress, guesses
-    print_lines([json.dumps(outcome_object(*subject))] if as_json else outcome_lines(*subject, width()))
+    print_lines([json.dumps(outcome_object(*subject))] if as_json else outcome_lines(*subject, str(project), width()))
 
 
 @verb("report")

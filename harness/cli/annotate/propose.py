@@ -73,6 +73,8 @@ def command(
     if method is ProposalMethod.CLASSIFIER:
         _propose_with_one(project, seed)
         return
+    if held_out_split is not None and _is_given("held_out"):
+        raise InputError("--held-out cannot be combined with --held-out-split", remedy="Omit one of them")
     make_classifier = classifier_maker(classifier, parse_settings(settings))
     with closing(open_project(project)) as room:
         statuses = project_outcome(room.utterances, room.assignment, room.ledger).statuses
@@ -102,6 +104,11 @@ def command(
     click.echo(f"next: harness understand annotate review {plain_text(str(project), 300)}")
 
 
+def _is_given(name: str) -> bool:
+    """Whether the command line has this option of `propose`."""
+    return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT
+
+
 def _propose_with_one(project: Path, seed: int) -> None:
     """Saves proposals of one classifier that learns from all labels.
 
@@ -110,9 +117,8 @@ def _propose_with_one(project: Path, seed: int) -> None:
     from harness.annotation.proposal_batch import guess_batch
     from harness.annotation.uncertainty import guess_project
 
-    ctx = click.get_current_context()
     for name in _OF_TRI_TRAINING:
-        if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
+        if _is_given(name):
             option_name = "-s" if name == "settings" else f"--{name.replace('_', '-')}"
             raise InputError(f"{option_name} applies to tri-training only", remedy="Omit it")
     with closing(open_project(project)) as room:

@@ -556,6 +556,14 @@ Sittings.TestCase.settings = settings(
 TestSittings = Sittings.TestCase
 
 
+def test_adjudicator_begins_with_slots_that_only_one_annotated() -> None:
+    city = (Slot("city", None, 0, 1),)
+    rows: list[AnnotationRow] = [imported("u1", "stop"), Labelled("b", "ben", "u1", ("thank",), slots=city)]
+    item = Bench(count=1, rows=rows).desk("cem", adjudicating=True).view.item
+    assert item is not None
+    assert item.slots == city
+
+
 def test_accepted_slots_are_those_of_their_own_batch() -> None:
     bench = Bench(3)
     city = (Slot("city", None, 0, 1),)

@@ -308,8 +308,13 @@ def test_one_classifier_proposes_and_states_its_expected_error(tmp_path: Path) -
     status = json.loads(_run("status", project, "--json").stdout)
     result = succeeded(_run("propose", project, "--method", "classifier"))
     assert "learnt from 60, proposed for" in result.stdout
+    report = json.loads(_run("report", project, "--json").output)
+    assert (report["consensus"], report["unanimous"]) == (90, 0), "there was only one vote"
     assert f"estimated error of the proposals: {100 * status['estimated_error']:.2f} % (target 1.00 %)" in result.stdout
     assert status["target_error"] == 0.01
+    (tmp_path / "sub").mkdir()
+    lenient = _project(tmp_path / "sub", 60, "--target-error", "99%")
+    assert f"Next: harness understand annotate propose {lenient} --method classifier" in _run("status", lenient).output
     out = tmp_path / "out.jsonl"
     with pytest.raises(InputError, match="have no final labels"):
         _run("export", project, "--output", str(out))
@@ -330,7 +335,11 @@ def test_proposals_also_learn_from_utterances_with_one_annotator(tmp_path: Path)
 
 def test_wrong_usage_of_propose_is_refused_and_stores_nothing(tmp_path: Path) -> None:
     project = _project(tmp_path, 20)
+    (tmp_path / "many").mkdir()
+    with pytest.raises(InputError, match="Name another --held-out-split"):
+        _run("propose", _project(tmp_path / "many", 60), "--held-out-split", "nosuch")
     for words, message in (
+        (("--held-out", "0.3", "--held-out-split", "dev"), "--held-out cannot be combined with --held-out-split"),
         ((), "20 utterances are labelled"),
         (("-s", "strength"), "the value is missing"),
         (("-s", "strenth=1"), "Did you mean 'strength'"),
@@ -357,6 +366,11 @@ def test_slots_are_marked_imported_compared_and_exported(run: Run, files: Path) 
     assert new(run, files, "--import-labels", "--double", "1").exit_code == 0
     project = files / "p"
     assert [row.slots for row in rows(project) if isinstance(row, Labelled)] == [(Slot("city", None, 3, 5),)]
+    (files / "intents.csv").write_text("id,intent\n1,thank\n", encoding="utf-8")
+    run("import", project, files / "intents.csv")
+    assert [(row.intents, row.slots) for row in rows(project) if isinstance(row, Labelled)][1:] == [
+        (("thank",), (Slot("city", None, 3, 5),))
+    ], "a file of intents leaves slots as they are"
     for name, marks in (("ann", [("day", 2, 3), ("city", 4, 5)]), ("ben", [("day", 1, 3)])):
         with sitting(project, name, "2") as desk:
             for mark in marks:
