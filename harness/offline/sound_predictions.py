@@ -14,6 +14,7 @@ from pathlib import Path
 from harness.base.child_process import descendants_cpu_s
 from harness.base.foreign import plain_text
 from harness.base.progress import tracked
+from harness.base.text_file import without_mark
 from harness.engines.offline_loading import load_engine
 from harness.model.errors import InputError, InputProblems, Place, nearest
 from harness.model.frozen import frozen
@@ -57,7 +58,7 @@ def read_sound_list(path: Path) -> dict[str, Path]:
                 InputError(problem, place=Place(str(path), line), remedy="Correct its name, or remove the row")
             )
         else:
-            sounds[utterance_id] = file
+            sounds[without_mark(utterance_id)] = file
     if missing:
         raise InputProblems(missing)
     return sounds

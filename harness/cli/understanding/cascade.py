@@ -180,8 +180,9 @@ def command(
     targets.refuse(sources.files)
     declared = options.declared
     if sources.compares:
-        if options.by or max_sfa_loss is not None:
-            raise InputError("--by and --max-sfa-loss need one cascade", remedy="Omit them, or give one --heard")
+        if options.by or max_sfa_loss is not None or listed != LISTED:
+            problem = "--by, --max-rows and --max-sfa-loss need one cascade"
+            raise InputError(problem, remedy="Omit them, or give one --heard")
         _compare(sources, options, WordRules(normalise, marks=MarkScope.NONE), targets)
         return
     with ExitStack() as stack:

@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from harness.base.foreign import plain_text
+from harness.base.grouping import group_by
 from harness.base.plain_json import picked
 from harness.base.ports import Understander
 from harness.base.text_table import Column, text_table
@@ -40,7 +41,7 @@ from harness.cli.streams import (
     write_output,
     write_pieces,
 )
-from harness.model.choices import DEV_SPLITS, YARDSTICKS_KNOWN, CorpusFormat
+from harness.model.choices import DEV_SPLITS, SPLIT, YARDSTICKS_KNOWN, CorpusFormat
 from harness.model.errors import InputError, Place, PluginError
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, fixed, number, percent
@@ -323,7 +324,7 @@ def _results_on_test(
             raise InputError(
                 "there is no split test", place=Place(str(folder)), remedy="Name the split to score `test`"
             )
-        corpora.append((folder, (splits.train, splits.held_out, splits.test)))
+        corpora.append((folder, (splits.train, splits.held_out, _with_tags(splits.test))))
     for folder, (train, held_out, test) in corpora:
         rows = []
         for contender in contenders:
@@ -388,6 +389,10 @@ def _read_splits(folder: Path, form: str | None = None) -> _Splits:
     from harness.understanding.files.corpus_file import read_splits
 
     splits = read_splits(folder, CorpusFormat(form) if form else None)
+    if list(splits) == [""]:
+        by_split = group_by((dict(utterance.groups).get(SPLIT, ""), utterance) for utterance in splits[""].utterances)
+        if "train" in by_split:  # a file whose utterances name their splits, as `annotate export` writes it
+            splits = {name: Corpus(splits[""].path, tuple(utterances)) for name, utterances in by_split.items()}
     # A file or folder that is not divided is one split with the name "".
     training = splits.get("train", splits.get(""))
     if training is None:

@@ -367,15 +367,15 @@ def add_groups(gold: Corpus, file: InputFile | None) -> Corpus:
     """Gold with the groups of a list added. InputError for a list of other utterances, or a group that gold has."""
     if file is None:
         return gold
-    from harness.base.text_file import as_utf_8
+    from harness.base.text_file import as_utf_8, without_mark
     from harness.transcripts.files.lists import read_groups
 
     try:
         groups = read_groups(Path(file.path), case_counts=True)
     except InputError as error:
         raise as_utf_8(error) from error
-    demand_an_id(groups.ids, gold, "this list", file.name)
-    rows = {id_: row for row, id_ in enumerate(groups.ids)}
+    rows = {without_mark(id_): row for row, id_ in enumerate(groups.ids)}
+    demand_an_id(list(rows), gold, "this list", file.name)
     columns = {column for utterance in gold.utterances for column, _ in utterance.groups}
     if twice := next((grouping.name for grouping in groups.groupings if grouping.name in columns), None):
         problem = f"gold already has a group {plain_text(twice, 60)!r}"

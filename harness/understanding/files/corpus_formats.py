@@ -155,7 +155,7 @@ class _SharedValues:
     def intents(self, line: str) -> tuple[str, ...]:
         intents = self._intents.get(line)
         if intents is None:
-            intents = self._intents[line] = intent_set(line)
+            intents = self._intents[line] = intent_set(" ".join(line.split()))
         return intents
 
 
@@ -436,7 +436,7 @@ def _read_slots(entry: object, word_count: int | None) -> tuple[Slot, ...]:
         if not isinstance(slot, dict):
             raise _LineError("a slot is not an object", 'Write {"concept": "city", "value": "Marseille"}')
         _refuse_unknown_keys(slot, SLOT_KEYS)
-        concept = " ".join(_read_text(slot.get("concept"), "concept").split())
+        concept = " ".join(split_words(_read_text(slot.get("concept"), "concept")))
         if not concept:
             raise _LineError("a slot has no concept", 'Write {"concept": "city", "value": "Marseille"}')
         value = None if slot.get("value") is None else _read_text(slot["value"], "value")

@@ -13,7 +13,7 @@ from harness.model.frozen import frozen
 from harness.model.understanding import Utterance
 from harness.statistics.confidence import DET_TICKS, deviate
 from harness.understanding.comparison import FrameComparison
-from harness.understanding.counts import Rule, SlotItem, slot_items
+from harness.understanding.counts import Rule, SlotItem, slot_items, valued_slot_items
 from harness.understanding.figures import IntentFigures
 from harness.understanding.reports.score_text import SystemReport, difference_table, per_cent, sections, short_interval
 from harness.understanding.scoring import FrameScoring, ScoredFrame
@@ -217,9 +217,10 @@ def _shown_frames(
     kinds: set[str] = set()
     lines: list[FrameLine] = []
     gold_marks_by_system: list[list[str]] = []
-    gold_slots = slot_items(gold, rules[0]) or ()
+    with_values = any(frame.counts.valued.utterances for frame in frames)
+    gold_slots = _shown_slots(gold, rules[0], with_values=with_values)
     for frame, rule, label in zip(frames, rules, labels, strict=True):
-        slots = slot_items(frame.predicted, rule) or ()
+        slots = _shown_slots(frame.predicted, rule, with_values=with_values)
         # If slots are not predicted or not annotated, they do not count as wrong.
         has_slots = frame.counts.slots.utterances > 0
         gold_marks, marks = (
@@ -249,6 +250,15 @@ def _shown_frames(
         groups=", ".join(f"{plain_text(name, 40)} {plain_text(label, 40)}" for name, label in gold.groups if label),
         lines=(_line("gold", gold, tuple((intent, RIGHT) for intent in intents), gold_slots, marks, False), *lines),
     )
+
+
+def _shown_slots(utterance: Utterance, rule: Rule, *, with_values: bool) -> tuple[SlotItem, ...]:
+    """The slots of an utterance, as its tags name them. with_values: whether to add the values of slots beside tags."""
+    slots = slot_items(utterance, rule) or ()
+    if not with_values or utterance.tags is None or utterance.slots is None:
+        return slots
+    values = {(slot.concept, slot.place): slot.value for slot in valued_slot_items(utterance, rule) or ()}
+    return tuple(slot._replace(value=values.get((slot.concept, slot.place), slot.value)) for slot in slots)
 
 
 def _marked_intents(gold: Utterance, predicted: Utterance, has_intents: bool) -> tuple[tuple[str, str], ...]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.base.text_file import safe_csv
 from harness.engines.offline_loading import task_of
 from harness.model.errors import InputError, InputProblems
 from harness.model.understanding import Slot
@@ -70,6 +71,11 @@ def test_a_missing_file_is_refused_with_its_line_before_anything_is_played(tmp_p
         f"{sound_list}:2: there is no file 'gone.wav'. Correct its name, or remove the row",
         f"{sound_list}:3: the row does not name an audio file. Correct its name, or remove the row",
     ]
+
+
+def test_ids_that_a_spreadsheet_would_calculate_come_back(sounds: Path) -> None:
+    sounds.write_text(safe_csv([("id", "audio"), ("=a", "loud.wav")]))
+    assert list(read_sound_list(sounds)) == ["=a"]
 
 
 def test_a_list_without_audio_names_its_columns(tmp_path: Path) -> None:

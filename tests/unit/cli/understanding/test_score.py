@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from harness.base.text_file import safe_csv
 from harness.cli import group
 from harness.model.errors import HarnessError, InputError
 from harness.model.record import EndReason, SessionFinished, UnderstandingResult
@@ -124,7 +125,9 @@ def test_a_folder_and_its_split_pair_with_a_flat_folder_and_with_intents_by_id(t
 
 
 def test_a_list_of_groups_splits_the_figures(files: list[str]) -> None:
-    Path("l.csv").write_text("id,noise\n1,quiet\n2,street\n", encoding="utf-8")
+    for name in ("g.jsonl", "p.jsonl"):
+        Path(name).write_text(Path(name).read_text(encoding="utf-8").replace('"2"', '"=2"'), encoding="utf-8")
+    Path("l.csv").write_text(safe_csv([("id", "noise"), ("1", "quiet"), ("=2", "street")]), encoding="utf-8")
     result = harness(*files, "--groups", "l.csv", "--by", "noise")
     assert row(result, "(none)")[:3] == ["(none)", "1", "0.00 %"]
     assert row(result, "street")[2] == "100.00 %"

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from click.testing import CliRunner, Result
 
 from harness.cli import group
 from harness.model.errors import HarnessError, InputError, PluginError
+from harness.model.understanding import Corpus
 from harness.understanding.files.corpus_file import read_corpus, read_splits
+from harness.understanding.files.corpus_writing import slots_of, write_jsonl
 from harness.understanding.models.model_folder import load_model
 from tests.command import succeeded
 from tests.known import known
@@ -249,6 +252,18 @@ def test_folds_give_means_with_deviations_over_a_split_corpus(place: Path, tmp_p
         ran(*bench, "--published", "atis")
     for wrong in ("train", "train=0", "a=1,a=2"):
         assert ran("split", place / "data", "--parts", wrong, "--output", tmp_path / "no").exit_code == 2
+
+
+def test_one_file_with_slots_is_divided_by_the_splits_that_it_names(place: Path, tmp_path: Path) -> None:
+    utterances = [replace(utterance, tags=None, slots=slots_of(utterance))
+                  for utterance in read_corpus(place / "data").utterances]  # fmt: skip
+    file = tmp_path / "all.jsonl"
+    write_jsonl(Corpus("", tuple(utterances)), file)
+    trained = ran("train", "--data", file, "--output", tmp_path / "model", "-s", "iterations=5")
+    assert "80 utterances" in trained.stdout
+    assert "held-out (20)" in trained.stdout
+    result = ran("bench", "--data", file, "--understander", "crf", "-s", "crf:iterations=5")
+    assert result.stdout.startswith(f"{file}: 30 test utterances")
 
 
 def test_bench_skips_understanders_that_are_not_installed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

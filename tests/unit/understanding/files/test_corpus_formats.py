@@ -14,7 +14,7 @@ from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus, Slot, Utterance
 from harness.understanding.files.corpus_file import read_corpus
-from harness.understanding.files.corpus_writing import write_bio, write_intents_csv, write_jsonl
+from harness.understanding.files.corpus_writing import slots_of, write_bio, write_intents_csv, write_jsonl
 from tests.files import file_with
 from tests.known import known
 from tests.unit.understanding.files.corpora import corpora, write_folder
@@ -299,6 +299,14 @@ def test_a_bio_folder_loses_ids_alone(corpus: Corpus) -> None:
     with TemporaryDirectory() as folder:
         write_bio(corpus, Path(folder) / "a")
         assert frames(read_corpus(Path(folder) / "a"), ids=False) == frames(corpus, ids=False)
+
+
+def test_blanks_within_names_are_the_same_in_every_format(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "c", "a b\n", "B-x\u00a0y I-x\u00a0y\n", "book  a\u00a0room\n")
+    (utterance,) = read_corpus(folder).utterances
+    utterance = replace(utterance, slots=slots_of(utterance))
+    write_jsonl(Corpus("", (utterance,)), tmp_path / "a.jsonl")
+    assert frames(read_corpus(tmp_path / "a.jsonl")) == [replace(utterance, place=None)]
 
 
 @given(corpora())

@@ -56,6 +56,15 @@ def test_slots_without_place_stand_behind_the_words_with_their_values() -> None:
     assert frames.kinds == "MV"
 
 
+def test_values_beside_tags_are_marked() -> None:
+    gold, prediction = (
+        Utterance("1", ("for", "two"), ("p",), ("O", "B-n"), (Slot("n", value, 1, 2),)) for value in ("2", "two")
+    )
+    frames = shown(gold, prediction)
+    assert [slots(line) for line in frames.lines] == [[("two", "n", "V")]] * 2
+    assert frames.kinds == "V"
+
+
 def test_missing_annotations_and_predictions_are_not_marked_wrong() -> None:
     tagged = Utterance("1", ("go",), ("p",), ("B-x",))
     assert shown(tagged, Utterance("1", ("go",), ("p",))).kinds == "0"
