@@ -9,7 +9,6 @@ import shutil
 import time
 import weakref
 from collections import deque
-from pathlib import Path
 from subprocess import PIPE
 
 from harness.base.child_process import ChildProcess, ended_words
@@ -236,7 +235,7 @@ def program_command(option: str, text: str, example: str, by_interpreter: str) -
     """
     example = f"Name a command: {example}"
     try:
-        parts = [text] if Path(text).is_file() else shlex.split(text)
+        parts = [text] if os.path.isfile(text) else shlex.split(text)  # Path.is_file raises for a long text
     except ValueError as error:
         raise InputError(
             f"the command line {plain_text(text, 80)!r} cannot be parsed: {error}", remedy=example
@@ -245,7 +244,7 @@ def program_command(option: str, text: str, example: str, by_interpreter: str) -
         raise InputError(f"{option} needs a command", remedy=example)
     program = shutil.which(parts[0])
     if program is None:
-        if Path(parts[0]).is_file():
+        if os.path.isfile(parts[0]):
             raise InputError(
                 f"{parts[0]} is not executable",
                 remedy=f"Run chmod +x {parts[0]}, or name its interpreter: {by_interpreter}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
@@ -516,11 +517,15 @@ def _rule_and_points(
 
 
 def _command_hash(command: tuple[str, ...]) -> str:
-    """SHA-256 over the command and the files that it names, so that a changed program or model is another engine."""
+    """SHA-256 over the command and the files that it names, so that a changed program or model is another engine.
+
+    A part of the command may also name a file as OPTION=FILE.
+    """
     digest = hashlib.sha256()
     for part in command:
         digest.update(part.encode() + b"\0")
-        if Path(part).is_file():
-            with open(part, "rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
+        for name in (part, part.partition("=")[2]):
+            if os.path.isfile(name):
+                with open(name, "rb") as file:
+                    digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()

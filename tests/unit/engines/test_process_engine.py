@@ -322,6 +322,7 @@ def test_engine_outlives_the_thread_that_started_it() -> None:
         ("", {}, "needs a command"),
         ("no-such-program --x", {}, "program 'no-such-program' does not exist"),
         ("'open quote", {}, "cannot be parsed: No closing quotation"),
+        (f"no-such-program {'x' * 300}", {}, "program 'no-such-program' does not exist"),
         (LOUD, {"operating-point": "3"}, "operating-point cannot be set"),
         (LOUD, {"kind": "command"}, "kind is command, but the engine reports wake"),
         (LOUD, {"rate-hz": "8000"}, "the engine reports 16000"),
@@ -340,10 +341,11 @@ def test_a_file_without_execute_permission_is_reported(tmp_path: Path) -> None:
         ProcessEngine(str(program), {})
 
 
-def test_another_model_file_changes_the_fingerprint(start: Starts, tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["", "--model=", f"{'x' * 300} "])
+def test_another_model_file_changes_the_fingerprint(start: Starts, tmp_path: Path, option: str) -> None:
     model = tmp_path / "model.bin"
     fingerprints = set()
     for content in (b"a", b"b", b"b"):
         model.write_bytes(content)
-        fingerprints.add(start(f"{LOUD} --once {model}", mode="once").facts.fingerprint)
+        fingerprints.add(start(f"{LOUD} --once {option}{model}", mode="once").facts.fingerprint)
     assert len(fingerprints) == 2
