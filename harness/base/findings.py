@@ -25,7 +25,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from harness.base import strict_yaml
 from harness.base.strict_yaml import Mark, Node, Plain
 from harness.model.choices import FileKind
-from harness.model.errors import InputError, InputProblems, Place, nearest
+from harness.model.errors import InputError, InputProblems, Place, nearest, place_of_problem
 from harness.model.numbers import exact
 
 KeyPath = Sequence[str | int]
@@ -191,12 +191,6 @@ def _value_text(value: object) -> str:
         case str():
             return repr(value if len(value) <= 60 else value[:57] + "…")
     return str(value)
-
-
-def place_of_problem(problem: InputError) -> tuple[str, int, int]:
-    """The key by which problems are sorted; those without a place come first."""
-    place = problem.place or Place("")
-    return (place.file, place.line, place.column)
 
 
 def _child(node: Node, step: str | int) -> tuple[Node | None, Mark | None]:

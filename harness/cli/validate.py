@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.base.findings import place_of_problem
 from harness.base.foreign import plain_text
 from harness.base.progress import tracked
 from harness.cli.options import SHIPPED_FILE, argument, json_option, verb
 from harness.cli.streams import drawn_progress
 from harness.model.choices import FileKind
-from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
+from harness.model.errors import InputError, InputProblems, Place, UnmetNeed, place_of_problem
 from harness.model.numbers import counted
 from harness.model.scenario import Scenario, TrialKind
 from harness.model.trial import trials_in_words

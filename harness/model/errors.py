@@ -130,6 +130,12 @@ class LabError(HarnessError):
     """The virtual lab cannot start, or is not up."""
 
 
+def place_of_problem(problem: InputError) -> tuple[str, int, int]:
+    """The key by which problems are sorted; those without a place come first."""
+    place = problem.place or Place("")
+    return (place.file, place.line, place.column)
+
+
 def did_you_mean(word: str, known_words: Iterable[str], *, alike: float = 0.5) -> str:
     """The start of a remedy: "Did you mean 'x'? " with the most similar known word; "" if none is similar enough.
 
