@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import median
 
 from harness.model.time import MeasuredDuration
 from harness.statistics.intervals import Interval, Quantile, latency_figures, quantile_ranks
@@ -20,8 +21,7 @@ def paired_shift(differences: Sequence[MeasuredDuration]) -> Difference | None:
     Only a difference that exceeds the error of its clocks counts as a sign. Source: Conover, Practical Nonparametric
     Statistics, 3.4.
     """
-    p50 = latency_figures(differences, math.inf).p50
-    if p50 is None:
+    if not differences:
         return None
     lower_bounds = sorted(difference.value_s - difference.error_s for difference in differences)
     upper_bounds = sorted(difference.value_s + difference.error_s for difference in differences)
@@ -31,7 +31,8 @@ def paired_shift(differences: Sequence[MeasuredDuration]) -> Difference | None:
     # Differences without a certain sign count against the more frequent sign.
     signs = max(sum(bound > 0 for bound in lower_bounds), sum(bound < 0 for bound in upper_bounds))
     p = mcnemar(total - signs, signs) if 2 * signs > total else None
-    return Difference(p50.value_s, ends, 1.0 if p is None else p)
+    # Not the lower of two middle differences, or exchanging the two sides would change more than the sign.
+    return Difference(median(difference.value_s for difference in differences), ends, 1.0 if p is None else p)
 
 
 def unpaired_shift(first: Sequence[MeasuredDuration], second: Sequence[MeasuredDuration]) -> Difference | None:
@@ -43,15 +44,15 @@ def unpaired_shift(first: Sequence[MeasuredDuration], second: Sequence[MeasuredD
     """
     from scipy.stats import mannwhitneyu
 
-    median, other = latency_figures(first, math.inf).p50, latency_figures(second, math.inf).p50
-    if median is None or other is None:
+    p50, other = latency_figures(first, math.inf).p50, latency_figures(second, math.inf).p50
+    if p50 is None or other is None:
         return None
-    shift, error_s = median.value_s - other.value_s, median.clock_error_s + other.clock_error_s
+    shift, error_s = p50.value_s - other.value_s, p50.clock_error_s + other.clock_error_s
     p = 1.0
     if abs(shift) > error_s:
         nearer = [duration.value_s - math.copysign(error_s, shift) for duration in first]
         p = float(mannwhitneyu(nearer, [duration.value_s for duration in second]).pvalue)
-    return independent_difference((median.value_s, _ends(median)), (other.value_s, _ends(other)), p, error_s)
+    return independent_difference((p50.value_s, _ends(p50)), (other.value_s, _ends(other)), p, error_s)
 
 
 def _ends(quantile: Quantile) -> Interval:

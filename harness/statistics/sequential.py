@@ -212,7 +212,8 @@ def share_sequence(count: float, total: float, confidence: float = CONFIDENCE) -
 
     best = count / total
     low = _sign_change(excess, best * _MIN_SHARE, best) if count else 0.0
-    high = _sign_change(excess, best, 1 - (1 - best) * _MIN_SHARE) if rest else 1.0
+    # The share next below 1, at most: with many trials, the other end of the search would be rounded to 1.
+    high = _sign_change(excess, best, min(1 - (1 - best) * _MIN_SHARE, math.nextafter(1.0, 0.0))) if rest else 1.0
     return low, high
 
 

@@ -128,3 +128,12 @@ def test_a_shift_within_the_errors_of_the_clocks_is_not_shown() -> None:
     vague = [MeasuredDuration(delay.value_s, 0.12) for delay in base]
     assert known(unpaired_shift(later, vague)).p == 1
     assert known(unpaired_shift(later, vague)).interval[0] < 0
+
+
+@pytest.mark.parametrize("total", [7, 8])
+def test_exchanging_the_sides_changes_only_the_sign_of_a_paired_shift(total: int) -> None:
+    delays = [MeasuredDuration(0.03 * n * n - 0.2, 0.001) for n in range(total)]
+    shift = known(paired_shift(delays))
+    exchanged = known(paired_shift([MeasuredDuration(-delay.value_s, delay.error_s) for delay in delays]))
+    assert (shift.difference, shift.p) == (-exchanged.difference, exchanged.p)
+    assert shift.interval == (-exchanged.interval[1], -exchanged.interval[0])

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import beta, binom, binomtest, gamma, poisson
@@ -170,6 +170,7 @@ def test_sequential_interval_is_wider_than_a_single_look(count: int, hours: floa
 
 
 @given(st.integers(1, 20_000).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))))
+@example((99_999, 100_000))  # nearly all
 def test_the_sequential_interval_contains_the_observed_share(counts: tuple[int, int]) -> None:
     interval = known(share_sequence(*counts))
     assert 0 <= interval[0] <= counts[0] / counts[1] <= interval[1] <= 1
