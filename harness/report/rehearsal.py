@@ -8,11 +8,12 @@ are independent of each other. Real trials of one talker are not, so real interv
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
+from harness.base.grouping import group_by
 from harness.base.progress import tracked
 from harness.model.choices import POWER
 from harness.model.frozen import frozen
@@ -128,7 +129,7 @@ class _QueryCounts:
             return
         self.responding += trial.responds
         self.answered += succeeded and trial.responds
-        if not unassessed:
+        if not unassessed and not trial.until_understood:  # those count only in limits that are not rehearsed
             self.assessed += 1
             self.recognised += succeeded
             self.first_attempt += succeeded and attempts == 1
@@ -138,11 +139,12 @@ class _QueryCounts:
 class _DeviceCounts:
     """Counts of one simulated run for the wake events of a device, and the decisions of its sequential tests.
 
+    - speakers: those of all wake trials of the device.
     - missed, phrases: for each speaker, the numbers of missed and of all wake phrases.
     - decisions: (name, passed) of each test that has decided.
     """
 
-    speakers: frozenset[str]
+    speakers: Collection[str]
     missed: Counter[str] = field(default_factory=Counter)
     phrases: Counter[str] = field(default_factory=Counter)
     commands: int = 0
@@ -239,7 +241,12 @@ class Rehearsal:
             (trial, (() if trial.listening is None else tuple(target.device for target in trial.listening.targets)))
             for trial in trials
         ]
-        self._speakers = frozenset(trial.speaker for trial in trials if trial.kind is TrialKind.WAKE)
+        self._speakers = group_by(
+            (device, trial.speaker)
+            for trial, devices in self._plan
+            if trial.kind is TrialKind.WAKE
+            for device in devices
+        )
         self._attempts = max((trial.reprompt.max_attempts for trial in trials), default=1)
 
     def play_runs(self, device: SimulatedDevice, count: int, seed: int, factor: int = 1) -> list[SimulatedRun]:
@@ -302,7 +309,7 @@ class Rehearsal:
                 queries.add(trial, device, next(draws), self._attended)
                 continue
             for name in names:
-                counts = devices.setdefault(name, _DeviceCounts(self._speakers))
+                counts = devices.setdefault(name, _DeviceCounts(self._speakers.get(name, ())))
                 counts.add(trial, device, random, draws)
                 if self._add_decisions(name, counts):
                     decided = WakeProgress(tuple(counts.figures(name) for name, counts in devices.items()))

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli.rehearse import command
+from harness.model.scenario import Limits, Stopping
+from harness.model.understanding import ExpectedFrame
+from harness.report.rehearsal import Rehearsal, SimulatedDevice
 from harness.session.simulated.night import FAULTS
+from harness.statistics.intervals import Share
 from tests.command import succeeded
+from tests.unit.session.figures.rows import planned
+from tests.unit.wake.wake_rows import wake_trial
 
 BENCH = Path(__file__).parents[2] / "conformance" / "in_process" / "wake_bench.yaml"
 SCENARIO = """\
@@ -77,6 +84,21 @@ def test_false_rejects_that_cannot_be_decided_ask_for_voices_not_for_repetitions
     assert "even with 32 times as much of the same voices. Add voices." in several.output
     alone = rehearse(tmp_path, "--missed", "1%", calls=20, hours=0.1, more="limits: {max_false_reject_upper: 0.1}")
     assert "cannot be decided: plan for 4 times as much." in alone.output
+
+
+def test_a_device_has_only_the_voices_that_it_hears() -> None:
+    trials = [
+        wake_trial(number, devices=(device,), conditions=(("talker", talker),))
+        for number, (device, talker) in enumerate((("kitchen", "ann"), ("hall", "ben")))
+    ]
+    (run,) = Rehearsal(trials, Limits(), Stopping()).play_runs(SimulatedDevice(0.0, 0.0, 0.0), 1, seed=1)
+    assert [device.false_rejects.voices for device in run.wake.devices] == [None, None]
+
+
+def test_queries_that_are_repeated_until_understood_are_not_among_the_recognised() -> None:
+    trials = [planned(0), replace(planned(1), expects=ExpectedFrame(("get_time",), ()))]
+    (run,) = Rehearsal(trials, Limits(), Stopping()).play_runs(SimulatedDevice(0.0, 0.0, 0.0), 1, seed=1)
+    assert (run.totals.recognised, run.totals.answered) == (Share(1, 1), Share(2, 2))
 
 
 def test_counts_and_intervals_have_their_n(tmp_path: Path) -> None:
