@@ -90,6 +90,7 @@ def _all_samples(session: WholeSession, scenario: Scenario) -> Iterator[tuple[st
         yield from _result_samples(name, "", share.value, share.interval, share.total)
     for name, words in zip(("first_wer", "final_wer"), words_of_session(totals, wake), strict=True):
         yield from _result_samples(name, "", words.counts.wer, words.interval, words.counts.words)
+    yield from _duration_samples("wake_delay", "", totals.wake_delay)
     yield from _duration_samples("latency", "", totals.latency)
     yield from _duration_samples("first_sound", "", totals.first_sounds.times)
     for name, gaps in requests_of_session(totals.requests, wake):

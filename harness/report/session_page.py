@@ -69,7 +69,7 @@ from harness.session.log.reader import LogReader, later_rows, read_scenario, sou
 from harness.session.summary import disturbance_lines, outcome_in_words, request_pauses, session_verdict, wer_in_words
 from harness.session.wording import OUTCOME_WORDS, connection_in_words
 from harness.statistics import text
-from harness.statistics.intervals import Interval, Share
+from harness.statistics.intervals import Interval, Share, is_exact_enough
 from harness.statistics.verdict import LimitVerdict, worst
 from harness.understanding.counts import Rule
 from harness.understanding.reports.score_html import selection
@@ -473,11 +473,16 @@ def raised_thresholds(wake: WakeFigures, device: str) -> list[tuple[float, int, 
 
 
 def distribution(id: str, title: str, durations: dict[str, list[MeasuredDuration]]) -> Chart | None:
-    """A chart of the distributions of durations, by name; None with too few durations."""
-    curves: list[CurveData] = [
-        (f"{name}, n = {len(times)}", distribution_steps([duration.value_s * 1000 for duration in times]), [])
+    """A chart of the distributions of durations, by name; None with too few durations.
+
+    Like the tables, it leaves out durations whose errors are too large.
+    """
+    times_ms = {
+        name: [duration.value_s * 1000 for duration in times if is_exact_enough(duration)]
         for name, times in durations.items()
-        if times
+    }
+    curves: list[CurveData] = [
+        (f"{name}, n = {len(values)}", distribution_steps(values), []) for name, values in times_ms.items() if values
     ]
     words = "The tables give the median and the 95th and 99th percentiles, with intervals and clock errors."
     return make_chart(id, title, "ms", words, curves, y_end=100.0)

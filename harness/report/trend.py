@@ -23,12 +23,12 @@ from harness.rating.figures.judged_responses import rated_trials, read_sessions
 from harness.report.comparison import Measure, device_names, device_results
 from harness.report.comparison_page import DifferingFact, differing, facts_of
 from harness.report.session import WholeSession, read_session
+from harness.session.figures.trials import heard_in, words_of
 from harness.session.log.reader import later_rows
 from harness.session.summary import session_verdict
 from harness.statistics.change_points import ChangePoint, Scan, SeriesToScan, scan_series
 from harness.statistics.comparison import ComparedColumns, ComparedUnit, DifferenceVerdict, MeasureKind, difference_of
 from harness.statistics.intervals import Interval, Share, garwood, latency_figures
-from harness.statistics.word_intervals import wer_interval
 
 
 @frozen
@@ -227,23 +227,26 @@ def _session_folders(folder: Path, left_out: list[tuple[str, str]]) -> Iterator[
 def _read_trend_session(
     path: Path, name: str, session: WholeSession, measures_to_follow: Sequence[TrendMeasure], device: str | None
 ) -> TrendSession:
-    rated = rated_trials(read_sessions([path]))
+    rated, heard = rated_trials(read_sessions([path])), heard_in(session.progress.trials, session.wake)
     values: dict[tuple[str, TrendMeasure], TrendValue] = {}
     for device_name in device_names(session) if device is None else [device]:
         units, wake = device_results(session, device_name, rated), session.wake.snapshot().device(device_name)
+        words = words_of(trial for trial in heard if trial.device == device_name)
+        # As in the report: over talkers if there are several, and over queries if there are enough.
+        intervals = {Measure.FIRST_WER: words.first.interval, Measure.FINAL_WER: words.final.interval}
+        if wake is not None:
+            intervals[Measure.FALSE_REJECTS] = wake.false_rejects.interval
         for followed in measures_to_follow:
             value = _trend_value(followed, units.get(followed.measure, ()))
-            if value is not None and followed.measure is Measure.FALSE_REJECTS and wake is not None:
-                # As in the report: over talkers if there are several.
-                value = replace(value, interval=wake.false_rejects.interval)
             if value is not None:
-                values[device_name, followed] = value
+                interval = intervals.get(followed.measure, value.interval)
+                values[device_name, followed] = replace(value, interval=interval)
     started, session_id = session.started, plain_text(session.started.session_id, 120)
     return TrendSession(name, session_id, session.first_s, started.scenario_id, facts_of(session, path), values)
 
 
 def _trend_value(followed: TrendMeasure, units: Sequence[ComparedUnit]) -> TrendValue | None:
-    """The value of a measure in a session, from its trials; None if it has none."""
+    """The value of a measure in a session, from its trials; None if it has none. A WER is without its interval."""
     count, total = sum(unit.count for unit in units), sum(unit.of for unit in units)
     if not total:
         return None
@@ -265,9 +268,7 @@ def _trend_value(followed: TrendMeasure, units: Sequence[ComparedUnit]) -> Trend
         case MeasureKind.RATE:
             return TrendValue(count / total, count, total, garwood(int(count), total))
         case MeasureKind.WORDS:
-            errors, words = [unit.count for unit in units], [unit.of for unit in units]
-            interval = wer_interval(errors, words, [unit.cluster for unit in units])
-            return TrendValue(count / total, count, total, interval)
+            return TrendValue(count / total, count, total)
 
 
 def _make_trends(sessions: Sequence[TrendSession], measures_to_follow: Sequence[TrendMeasure]) -> Iterator[Trend]:

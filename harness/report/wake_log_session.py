@@ -203,7 +203,8 @@ class _LogBuilder:
             parts = ("oov", "inv/oov") if log.counts_in_vocabulary else ("oov",)
             hours = sum(log.seconds(part) for part in parts) / 3600
             yield from interval_lines("x-farate-interval", garwood(int(sums["FACOUNT"]), hours), 1.0, "/ hr, Garwood")
-        planned = {trial.trial.speaker for trial in self._session.progress.trials if trial.trial.kind in _SPOKEN}
+        trials = (trial.trial for trial in self._session.progress.trials if trial.trial.kind in _SPOKEN)
+        planned = {trial.speaker for trial in trials if any(target.device == self._device for target in trial.targets)}
         for name, count, rejected in (
             ("x-frratio-interval", "FRCOUNT", MISSED),
             ("x-fr+sbratio-interval", "FR+SBCOUNT", (*MISSED, *SUBSTITUTED)),

@@ -6,13 +6,15 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from harness.model.record import SessionStarted
+from harness.model.record import AttemptFinished, SessionStarted
 from harness.model.scenario import Limits
+from harness.model.time import MeasuredDuration
 from harness.report.prometheus import METRICS
 from harness.report.session import read_session
 from harness.report.wake_json import as_json
 from tests.command import harness
 from tests.unit.report.test_session_page import HOSTILE, session, wake_rows
+from tests.unit.session.figures.rows import Rows, planned
 
 LINE = re.compile(r'(voice_harness_[a-z_]+)\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\} (\S+)')
 
@@ -61,3 +63,15 @@ def test_names_of_others_stay_labels_and_a_file_is_written_whole(tmp_path: Path)
     assert parsed(text)
     assert "\x1b" not in text
     assert r"\"} 7" in text
+
+
+def test_wake_delays_of_queries_are_exported_like_those_of_wake_trials(tmp_path: Path) -> None:
+    rows = Rows.of(planned(0))
+    rows.trial("time-0")
+    (ended,) = (entry for entry in rows.entries if isinstance(entry.record, AttemptFinished))
+    delayed = replace(ended.record, wake_delay=MeasuredDuration(0.2, 0.001))
+    rows.entries[ended.seq - 1] = replace(ended, record=delayed)
+    metrics = parsed(harness("export", session(tmp_path / "s", rows), "--prometheus", "-").stdout)
+    labels = {("device", ""), ("of", "wake_delay")}
+    assert metrics["duration_of", frozenset(labels)] == 1
+    assert metrics["duration_seconds", frozenset({*labels, ("quantile", "0.5")})] == 0.2

@@ -254,6 +254,15 @@ def test_distribution_plot_ends_at_100_percent() -> None:
     assert plot.curves[0].line.split() == ["52.0,190.0", "632.0,47.1"]
 
 
+def test_a_distribution_has_the_durations_of_the_table(tmp_path: Path) -> None:
+    rows = Rows.of(*(planned(number) for number in range(6)))
+    for number in range(6):
+        rows.trial(f"time-{number}", latency_s=0.5 + 0.1 * number, error_s=0.01 if number < 4 else 0.3)
+    text_on_page = visible(page(session(tmp_path / "s", rows))[1])
+    assert "n = 4; 2 left out with an error above 250 ms" in text_on_page
+    assert re.findall(r"kitchen, n = \d+", text_on_page) == ["kitchen, n = 4"]
+
+
 def test_marks_that_cannot_all_be_drawn_are_counted() -> None:
     marks = [LaneMark(number / 10, 0.0, "unmatched", "") for number in range(MAX_MARKS * 4)]
     drawn_lane = make_lane("a", marks, 1200.0)

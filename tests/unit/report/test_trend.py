@@ -12,16 +12,18 @@ from pathlib import Path
 import pytest
 
 from harness.model.errors import InputError
-from harness.model.record import EndReason, SessionFinished, SessionStarted
+from harness.model.record import AttemptStarted, EndReason, SessionFinished, SessionStarted
 from harness.report.comparison import Measure
 from harness.report.session import read_session
 from harness.report.trend import TrendFolder, TrendMeasure, follow
 from harness.report.trend_page import cell, ends, lines, write_page
 from harness.statistics.comparison import DifferenceVerdict
 from harness.statistics.intervals import latency_figures
+from harness.transcripts.recognition import SamplingUnit
 from tests.command import harness, succeeded
 from tests.unit.report.test_comparison import wake_session
 from tests.unit.report.test_session_page import HOSTILE, session
+from tests.unit.session.figures.rows import Rows, planned
 from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
 
 MEASURES = (Measure.FALSE_REJECTS, Measure.FALSE_ACCEPTS)
@@ -91,6 +93,23 @@ def test_numbers_are_those_of_the_report(tmp_path: Path) -> None:
     delays = latency_figures([play.reading.delay for play in wake.plays("kitchen") if play.reading.delay is not None])
     assert delays.p95 is not None
     assert session.values["kitchen", TrendMeasure(Measure.WAKE_DELAY, 0.95)].value == delays.p95.value_s
+
+
+def test_the_interval_of_a_wer_is_that_of_the_report(tmp_path: Path) -> None:
+    """8 queries with 5 stimuli each; in one of them, the device never hears a word."""
+    trials = [replace(planned(number), query_id=f"q{number % 8}") for number in range(40)]
+    rows = Rows.of(*trials)
+    for number, trial in enumerate(trials):
+        rows.trial(trial.id, heard="what time is it" if number % 8 else "")
+        started = next(entry for entry in reversed(rows.entries) if isinstance(entry.record, AttemptStarted))
+        stimulus = replace(started.record, stimulus_sha256=trial.id)
+        rows.entries[started.seq - 1] = replace(started, record=stimulus)
+    rows.add(SessionFinished(EndReason.COMPLETED))
+    path = session(tmp_path / "one", rows)
+    reported = read_session(path).progress.totals.first_words
+    (trend_session,) = follow(tmp_path).sessions
+    assert reported.unit is SamplingUnit.QUERIES
+    assert trend_session.values["kitchen", TrendMeasure(Measure.FIRST_WER)].interval == reported.interval
 
 
 @pytest.mark.parametrize(("error_s", "changes"), [(0.0, [(6, DifferenceVerdict.WORSE)]), (0.06, [])])

@@ -297,6 +297,19 @@ def test_exports_have_the_interval_over_voices() -> None:
         assert rejects["interval_95"] == (low, high)
 
 
+def test_a_device_that_hears_one_voice_has_its_exact_interval_beside_a_device_that_hears_another() -> None:
+    trials = [
+        wake_trial(number, devices=(device,), conditions=(("talker", talker),))
+        for number, (device, talker) in enumerate((("kitchen", "ann"), ("hall", "ben")))
+    ]
+    rows = rows_of(*trials)
+    for trial in trials:
+        rows.play(trial, [(trial.device, 1.8)])
+    low, high = known(rows.device("kitchen").false_rejects.interval)
+    interval = wake_log(WholeSession.of(rows.entries), "kitchen").about("x-frratio-interval")
+    assert interval == f"{100 * low:.4f} to {100 * high:.4f} %, Clopper-Pearson, 95 %"
+
+
 def test_a_probe_counts_as_nothing_else_with_count_in_vocabulary() -> None:
     settings = WakeSettings(count_in_vocabulary=True)
     probe, soak = (
