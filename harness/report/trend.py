@@ -289,12 +289,19 @@ def _make_trends(sessions: Sequence[TrendSession], measures_to_follow: Sequence[
         counts = tuple(value.value if counted is MeasureKind.TIME else value.count for value in trend.values)
         series.append(SeriesToScan(_SCANS[counted], counts, tuple(value.of for value in trend.values)))
     for trend, scan in zip(trends, scan_series(series), strict=True):
-        edges = [0, *(point.at for point in scan.changes), len(trend.sessions)]
-        changes = (
-            _level_change(trend, start, point, end)
-            for start, point, end in zip(edges, scan.changes, edges[2:], strict=False)
-        )
-        yield replace(trend, p_holm=scan.p_holm, changes=tuple(change for change in changes if change is not None))
+        yield replace(trend, p_holm=scan.p_holm, changes=_level_changes(trend, scan.changes))
+
+
+def _level_changes(trend: Trend, points: Sequence[ChangePoint]) -> tuple[LevelChange, ...]:
+    """The changes at change points, without those within the errors of the clocks. The levels beside these are one."""
+    edges = [0, *(point.at for point in points), len(trend.sessions)]
+    changes = [
+        _level_change(trend, start, point, end) for start, point, end in zip(edges, points, edges[2:], strict=False)
+    ]
+    shown = [point for point, change in zip(points, changes, strict=True) if change is not None]
+    if len(shown) < len(points):
+        return _level_changes(trend, shown)
+    return tuple(change for change in changes if change is not None)
 
 
 def _level_change(trend: Trend, start: int, point: ChangePoint, end: int) -> LevelChange | None:

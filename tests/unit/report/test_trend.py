@@ -122,6 +122,16 @@ def test_a_shift_within_the_errors_of_the_clocks_is_not_shown(
     assert of(follow(tmp_path, [delay.name]), delay) == changes
 
 
+def test_a_change_that_is_not_shown_does_not_end_the_level_of_the_change_before(tmp_path: Path) -> None:
+    for number, heard_s in enumerate((1.75, 2.0, 2.02)):
+        for index in range(8 * number, 8 * number + 8):
+            night(tmp_path, index, 0, heard_s=heard_s, error_s=0.02)
+    delay = TrendMeasure(Measure.WAKE_DELAY, 0.5)
+    (trend,) = follow(tmp_path, [delay.name]).trends
+    (change,) = trend.changes
+    assert [level for *_, level in trend.levels] == [change.before, change.after]
+
+
 def test_a_percentile_of_too_few_durations_is_not_printed(tmp_path: Path) -> None:
     night(tmp_path, 1, 1)
     night(tmp_path, 2, 0)
