@@ -67,7 +67,11 @@ def withdraw(place: EnginePlace) -> None:
 def find(folder: Path) -> EnginePlace | None:
     """The engine that runs this session now, or None."""
     place = _read(SessionFolder(folder).engine)
-    return place if place is not None and place.alive else None
+    if place is None or not place.alive:
+        return None
+    # A copy of a running session's folder has this file, too. A folder that was moved has left its old place.
+    is_copy = os.path.isdir(place.folder) and not os.path.samefile(place.folder, folder)
+    return None if is_copy else place
 
 
 def list_running() -> tuple[EnginePlace, ...]:

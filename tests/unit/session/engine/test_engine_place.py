@@ -42,6 +42,18 @@ def test_a_living_engine_is_found_by_its_session_and_among_all(folder: Path) -> 
     assert list_running() == ()
 
 
+def test_the_engine_of_a_running_session_is_not_that_of_a_copy(folder: Path, tmp_path: Path) -> None:
+    place = this_process(folder)
+    publish(place)
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+    assert find(copy) is None
+    assert find(link) == place
+    moved = folder.rename(tmp_path / "moved")
+    assert find(moved) == place
+
+
 def test_an_engine_that_ends_after_its_runtime_folder_was_removed_leaves_no_new_one(folder: Path) -> None:
     place = this_process(folder)
     publish(place)
