@@ -85,6 +85,9 @@ class RowFormat(Generic[T]):
 
 
 OF_NO_CLOCK = "has an impossible time"
+OF_WRONG_TYPES = "is damaged: a value in it has the wrong type"
+ROW_TYPES = (int, int, float, float, str)
+"""Types of the values of a row. A file that is damaged may hold others, although its table is STRICT."""
 _FARTHEST_S = 6e10
 """Largest distance of a time from 1970, in seconds; beyond it, no date can be written."""
 
@@ -276,6 +279,8 @@ def raw_rows(connection: sqlite3.Connection, path: Path, after_seq: int, kinds: 
         bytes_left = _BATCH_BYTES
         with translate_errors(path):
             for row in connection.execute(query, (after_seq, BATCH)):
+                if tuple(map(type, row)) != ROW_TYPES:
+                    raise LogError(f"{path}: row {row[0]} {OF_WRONG_TYPES}", remedy=_RECOVER)
                 batch.append(row)
                 bytes_left -= len(row[4])
                 if bytes_left < 0:
@@ -338,8 +343,9 @@ def _limit_schema_work(connection: sqlite3.Connection, path: Path) -> Iterator[N
     connection.set_progress_handler(partial(next, iter([0] * (_SCHEMA_STEPS // 1000)), 1), 1000)
     try:
         yield
-    except sqlite3.Error as error:
-        if error.sqlite_errorcode in (sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG):
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter for an error that quotes damaged bytes
+        code = getattr(error, "sqlite_errorcode", 0)  # an error of Python's own module has none
+        if isinstance(error, UnicodeDecodeError) or code in (sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG):
             raise LogError(f"{path} contains tables that are not part of a session log", remedy=_FOREIGN) from error
         raise
     finally:

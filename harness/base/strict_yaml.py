@@ -33,6 +33,7 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+
 _UNSAFE = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff"
 _UNSAFE_IN_FILE = re.compile(f"[\t{_UNSAFE}]")
 _UNSAFE_IN_VALUE = re.compile(f"[{_UNSAFE}]")
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _PLACEHOLDER = "Put the text in quotes"
 _BRACKETS = "Close the bracket or add the comma. Within brackets, put text that contains { } [ ] or , in quotes"
 _INDENT = "Check the indentation: keys of one mapping begin in the same column"
@@ -161,7 +162,7 @@ def _decode(content: bytes, file: str) -> str:
 
 def _place_after(preceding: str, file: str) -> Place:
     """The place of the character after this beginning of a file."""
-    lines = re.split(r"\r\n|\r|\n", preceding)
+    lines = _LINE_END.split(preceding)
     return Place(file, len(lines), len(lines[-1]) + 1)
 
 
@@ -170,7 +171,7 @@ class _Composer:
 
     def __init__(self, text: str, file: str) -> None:
         self._file = file
-        self._lines = text.split("\n")
+        self._lines = _LINE_END.split(text)
         self._loader = yaml.SafeLoader(text)
         self._get_event = cast(Callable[[], yaml.Event | None], self._loader.get_event)
         self._nodes = 0

@@ -290,7 +290,14 @@ def _errors_naming(archive: Path) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(error.what, place=Place(str(archive)), remedy=error.remedy) from error
-    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, NotImplementedError) as error:
+    except (
+        EOFError,
+        zlib.error,
+        gzip.BadGzipFile,
+        zipfile.BadZipFile,
+        NotImplementedError,
+        UnicodeDecodeError,
+    ) as error:
         refused = _refusal(f"it has been truncated or altered: {error}")
         raise InputError(refused.what, place=Place(str(archive)), remedy=refused.remedy) from error
 
@@ -424,7 +431,7 @@ def _zip_members(stream: BinaryIO) -> Iterator[Member]:
             raise _refusal(f"it has {len(members)} members; at most {_MAX_MEMBERS} files are accepted")
         for member in members:
             # 0: written by a system without Unix modes.
-            if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG) or member.is_dir():
+            if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG) or member.filename.endswith("/"):
                 raise _refusal(f"{_show(member.filename)} is a link, a folder or a device, not a regular file")
             if member.orig_filename != member.filename:
                 raise _refusal(f"the name {_show(member.orig_filename)} is refused: it contains a zero byte")

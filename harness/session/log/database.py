@@ -339,7 +339,7 @@ def writer_lock(session: SessionFolder) -> Iterator[None]:
 def _lock(path: Path) -> int:
     """Takes the writer's lock. Returns its file descriptor. The kernel releases it when the process ends."""
     with disk_errors(f"{path} cannot be opened"):
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

@@ -22,6 +22,8 @@ from harness.base.places import SessionFolder
 from harness.base.progress import tracked
 from harness.base.row_store import (
     OF_NO_CLOCK,
+    OF_WRONG_TYPES,
+    ROW_TYPES,
     SESSION,
     RowFormat,
     entry_of,
@@ -263,6 +265,10 @@ def _read_all(
             if seq != expected:
                 damage.append(f"rows {expected} to {seq - 1} are missing")
             expected = seq + 1
+            types = tuple(map(type, (seq, run, at_s, wall_s, body)))
+            if types != ROW_TYPES or not isinstance(kind, str) or not isinstance(link, bytes | None):
+                damage.append(f"row {seq} {OF_WRONG_TYPES}")
+                continue
             chain.add_row((seq, run, at_s, wall_s, kind, body), link)
             if not is_time(at_s, wall_s):
                 damage.append(f"row {seq} ({kind}) {OF_NO_CLOCK}")

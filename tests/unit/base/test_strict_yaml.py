@@ -81,6 +81,7 @@ def test_values_and_keys_keep_their_places() -> None:
         (b"---\n...\n", 1, 1, "empty"),
         (b"null\n", 1, 1, "empty"),
         (b"text\n", 1, 1, "not a mapping"),
+        (b"a: 1\rb: c: d\r", 2, 5, "second ': '"),
         (b'a: "\\ud800"\n', 1, 4, "U+D800"),
         (b'a: "\\UFFFFFFFF"\n', 1, 0, ""),
         (b"%YAML 1.99999999999999999999\n---\na: 1\n", 1, 0, ""),

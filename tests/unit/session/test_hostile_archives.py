@@ -24,10 +24,11 @@ import soundfile
 from harness.base.chain import row_hash
 from harness.base.foreign import plain_text
 from harness.base.row_store import APPLICATION_ID, INSERT
-from harness.model.errors import LogError
+from harness.model.errors import InputError, LogError
 from harness.model.record import NoteWritten, Record, ResponseFrozen, SessionStarted
 from harness.model.stimulus import Clip, Waveform
 from harness.model.time import Stamp
+from harness.session.archive import UnpackLimits, unpack
 from harness.session.log import clips, reader
 from harness.session.log.database import SqliteLog
 from harness.session.log.reader import LogReader, check, stored_bytes
@@ -355,3 +356,47 @@ def test_a_row_of_a_time_that_no_clock_shows_is_named(column: str, tmp_path: Pat
     assert "row 1 (note_written) has an impossible time" in check(tmp_path).damage
     with LogReader(tmp_path) as log, pytest.raises(LogError, match="row 1 has an impossible time"):
         list(log.entries())
+
+
+@pytest.mark.parametrize("column", ["run", "at_s", "wall_s", "kind", "body", "chain"])
+def test_a_damaged_row_whose_value_has_another_type_is_named(column: str, tmp_path: Path) -> None:
+    _write_log(tmp_path, NoteWritten("x", "t"), NoteWritten("y", "t"))
+    rewrite = "UPDATE sqlite_schema SET sql = ? WHERE type = 'table'"
+    with closing(sqlite3.connect(tmp_path / "log.sqlite", isolation_level=None)) as connection:
+        (table,) = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'table'").fetchone()
+        connection.execute("DROP TRIGGER never_changed")
+        connection.execute("PRAGMA writable_schema=ON")
+        connection.execute(rewrite, (table.replace("STRICT", "").replace(" NOT NULL", "").replace("BLOB", ""),))
+        connection.execute("PRAGMA writable_schema=RESET")
+        connection.execute(f"UPDATE entries SET {column} = ? WHERE seq = 1", ("x" if column == "chain" else b"x",))
+        connection.execute("PRAGMA writable_schema=ON")
+        connection.execute(rewrite, (table,))
+    assert "row 1 is damaged: a value in it has the wrong type" in check(tmp_path).damage
+    if column not in ("kind", "chain"):
+        with LogReader(tmp_path) as log, pytest.raises(LogError, match="row 1 is damaged"):
+            list(log.entries())
+
+
+@pytest.mark.parametrize(
+    ("text", "damaged"), [(b"changed BEFORE", b"changed B\xfcFORE"), (b"only added", b"only \xfcdded")]
+)
+def test_a_schema_with_damaged_letters_is_refused(text: bytes, damaged: bytes, tmp_path: Path) -> None:
+    _write_log(tmp_path, NoteWritten("x", "t"))
+    database = tmp_path / "log.sqlite"
+    content = database.read_bytes()
+    assert text in content
+    database.write_bytes(content.replace(text, damaged))
+    with pytest.raises(LogError, match=database.name):
+        check(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["", "session/é.json"])
+def test_a_zip_member_whose_name_is_damaged_is_refused(name: str, tmp_path: Path) -> None:
+    archive = tmp_path / "a.zip"
+    with zipfile.ZipFile(archive, "w") as packed, packed.open(zipfile.ZipInfo(name), "w") as member:
+        member.write(b"{}")
+    archive.write_bytes(archive.read_bytes().replace("é".encode(), b"\xff\xfe"))
+    with pytest.raises(InputError) as refused:
+        unpack(archive, tmp_path / "back", UnpackLimits())
+    assert str(archive) in str(refused.value)
+    assert not (tmp_path / "back").exists()

@@ -105,6 +105,15 @@ def test_a_second_writer_is_refused_and_readers_are_not(tmp_path: Path) -> None:
     SqliteLog(tmp_path).close()
 
 
+def test_a_lock_that_is_a_link_leaves_its_target_alone(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (tmp_path / "writer.lock").symlink_to(precious)
+    with pytest.raises(LogError, match=r"writer\.lock cannot be opened"):
+        SqliteLog(tmp_path)
+    assert precious.read_text() == "mine"
+
+
 def test_nothing_is_written_after_close(tmp_path: Path) -> None:
     log = SqliteLog(tmp_path)
     log.close()
