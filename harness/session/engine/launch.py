@@ -17,7 +17,7 @@ from pathlib import Path
 from harness.base.child_process import ChildProcess, boot_id, python_command, start_ticks
 from harness.base.places import SessionFolder, runtime_folder
 from harness.base.whole_file import disk_errors, write_atomically
-from harness.model.errors import EngineError
+from harness.model.errors import EngineError, InputError
 from harness.model.frozen import frozen
 
 
@@ -111,12 +111,19 @@ def start_engine(
     unattended: the operator is never asked, whatever the bench says. watched: the caller will connect to it.
 
     Raises EngineError when the engine ends or does not answer within `within_s`, with its last output. Ctrl-C while
-    this waits stops the engine, and raises EngineError too.
+    this waits stops the engine, and raises EngineError too. InputError if the path is not UTF-8, as all messages are.
     """
     session = SessionFolder(folder).demand()
     if (place := find(folder)) is not None:
         return place
-    arguments = python_command("harness.session.engine.engine", str(folder.resolve()))
+    path_text = str(folder.resolve())
+    try:
+        path_text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"the path {path_text} is not UTF-8", remedy="Rename its folder, then: harness run resume SESSION"
+        ) from error
+    arguments = python_command("harness.session.engine.engine", path_text)
     if unattended:
         arguments.append("--unattended")
     if not watched:

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.errors import EngineError, LogError
+from harness.model.errors import EngineError, InputError, LogError
+from harness.model.record import NoteWritten
 from harness.session.engine.launch import find, list_running, publish, start_engine, this_process, withdraw
 from tests.known import known
+from tests.written_sessions import written
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +54,13 @@ def test_the_engine_of_a_running_session_is_not_that_of_a_copy(folder: Path, tmp
     assert find(link) == place
     moved = folder.rename(tmp_path / "moved")
     assert find(moved) == place
+
+
+def test_an_engine_does_not_start_in_a_folder_whose_name_no_message_can_hold(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"night\xff")
+    written(folder, [NoteWritten("x", "t")])
+    with pytest.raises(InputError, match="is not UTF-8"):
+        start_engine(folder)
 
 
 def test_an_engine_that_ends_after_its_runtime_folder_was_removed_leaves_no_new_one(folder: Path) -> None:
