@@ -24,14 +24,15 @@ from harness.model.frozen import frozen
 if TYPE_CHECKING:
     from harness.devices.declared import SetupAdvice
 
-NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+NAME = re.compile(r"(?!(true|false|null|\d+(e-?\d+)?)$)[a-z0-9][a-z0-9_-]{0,63}")
+"""A board's name, which the starter files have without quotation marks: YAML must read it as text."""
 TAKEN = ("scenario", "bench")
 """Names of other starter files, which a board cannot have."""
 MAX_LINE_CHARS = 10_000
 PHRASE = "hey computer"
 """The usual wake phrase."""
 _PHRASE = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[^\W\d_]+( [^\W\d_]+)*", re.IGNORECASE)
-_PLAIN_YAML = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[A-Za-z./][\w./-]*(:\w[\w./-]*)*", re.IGNORECASE)
+_PLAIN_YAML = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[A-Za-z/][\w./-]*(:\w[\w./-]*)*", re.IGNORECASE)
 _HOST = re.compile(r"[\w.-]+(:\d+)?|\[[0-9a-fA-F:.]+(%[\w.-]+)?\](:\d+)?")
 
 
@@ -374,7 +375,7 @@ def _demand_board(board: str) -> str:
     """The name. InputError if it cannot be the name of a profile's file."""
     if NAME.fullmatch(board) is None or board in TAKEN:
         problem = f"{plain_text(board, 80)!r} is not a valid board name"
-        remedy = "Use lowercase letters, digits, - and _"
+        remedy = "Use lowercase letters, digits, - and _, but not a number, true, false or null"
         if board in TAKEN:
             problem, remedy = f"{board}.yaml is the name of another starter file", "Choose another name for the board"
         raise InputError(problem, remedy=remedy)
