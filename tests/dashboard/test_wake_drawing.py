@@ -31,8 +31,10 @@ from harness.model.transcript import Rewriting, WordCounts
 from harness.model.trial import Outcome, Recognition
 from harness.session.figures.progress import Progress
 from harness.statistics.intervals import LatencyFigures, Share, latency_figures
+from harness.statistics.significance import Discordance
 from harness.statistics.verdict import LimitVerdict
 from harness.transcripts.recognition import GroupTranscripts
+from harness.wake.wake import DevicePair
 from harness.wake.wake_progress import DeviceWake, MarkKind, Speakers, TimelineMark, WakeProgress, ratio_with_intervals
 from tests.unit.session.figures.rows import Rows, planned
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
@@ -218,6 +220,18 @@ def test_a_device_shows_no_limit_on_queries() -> None:
         "kitchen": ["max_false_reject_share"],
         "": ["max_first_sound_p95_ms"],
     }
+
+
+def test_long_names_of_devices_stay_different() -> None:
+    devices = tuple(DeviceWake(f"satellite_in_the_living_room_{number}") for number in (1, 2))
+    view = View(Progress(), WakeProgress(devices), (DevicePair(*(device.device for device in devices), Discordance()),))
+    rows = [row.plain for row in block_rows(view, 100, 20)]
+    heads = {row.split()[0] for row in rows if "link up" in row}
+    assert len(heads) == 2, rows
+    (pair,) = (row for row in rows if " : " in row)
+    first, _, second, *_ = pair.split()
+    assert first != second
+    assert len({row.split()[0] for row in painted(Progress(), replace(view.wake, planned=1)) if " FR " in row}) == 2
 
 
 def test_limits_are_decided_once_all_is_played() -> None:

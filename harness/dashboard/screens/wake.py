@@ -27,7 +27,7 @@ from harness.model.feed import Answered, Review
 from harness.model.numbers import fixed, moment
 from harness.model.observation import weak_evidence_text
 from harness.model.record import ReviewVerdict
-from harness.session.wording import cut
+from harness.session.wording import cut, short_names
 from harness.wake.reports.figures_text import REVIEW_WORDS, review_in_words
 from harness.wake.wake_progress import UnmatchedWake, WakeProgress
 
@@ -46,6 +46,10 @@ def verdict_text(event: UnmatchedWake) -> tuple[str, str]:
     return f"{review_in_words(event.verdict)}{origin}", colour
 
 
+NAME_WIDTH, WIDE_NAME_WIDTH = 14, 20
+"""Width of the devices' names on a narrow and on a wide screen, in columns."""
+
+
 class UnmatchedList(RowList):
     """The list of unmatched events. The selection stays with its event while others arrive above it."""
 
@@ -59,6 +63,8 @@ class UnmatchedList(RowList):
         self._report_selected = selected
         self.border_title = "Unmatched wake events"
         self._events: tuple[UnmatchedWake, ...] = ()
+        self._names: dict[int, dict[str, str]] = {}
+        """Width of a name → device → its name, shortened to that width."""
         self._has_phrases = False
         self._selected_seq: int | None = None
 
@@ -76,6 +82,11 @@ class UnmatchedList(RowList):
             return
         has_grown = len(wake.unmatched) != len(self._events)
         self._events = wake.unmatched
+        devices = sorted({event.device for event in self._events})
+        self._names = {
+            width: dict(zip(devices, short_names(devices, width), strict=True))
+            for width in (NAME_WIDTH, WIDE_NAME_WIDTH)
+        }
         self._has_phrases = any(event.phrase or event.score is not None for event in self._events)
         waiting = sum(event.verdict is None for event in self._events)
         count_text = f"{len(self._events)}, {waiting} to review" if self._events else "none"
@@ -126,7 +137,8 @@ class UnmatchedList(RowList):
         is_wide = width >= 100
         clock = time.strftime("%H:%M:%S", time.localtime(event.wall_s))
         text = Text(f"{'›' if is_selected else ' '}{clock} ", style=palette.TEXT if is_selected else palette.QUIET)
-        text.append(f"{set_cell_size(plain_text(event.device, 20), 20 if is_wide else 14)} ", style=palette.TEXT)
+        name_width = WIDE_NAME_WIDTH if is_wide else NAME_WIDTH
+        text.append(f"{set_cell_size(self._names[name_width][event.device], name_width)} ", style=palette.TEXT)
         offset = f"+{moment(event.offset_s)}" if event.offset_s is not None else ""
         text.append(f"{offset:>9} ", style=palette.TEXT)
         trial_width = 24 if is_wide else 12

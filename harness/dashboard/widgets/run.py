@@ -350,9 +350,9 @@ def _recognition_rows(progress: Progress) -> Iterator[tuple[str, str]]:
 
 def _wake_rows(wake: WakeProgress) -> Iterator[tuple[str, str]]:
     """Two lines for each device, with time-uniform intervals. The wake screen has the rest."""
-    for device in wake.devices:
+    names = short_names([device.device for device in wake.devices], NAME_WIDTH - 1)
+    for device, name in zip(wake.devices, names, strict=True):
         ratio, rate = device.false_rejects, device.after_review
-        name = plain_text(device.device, 10)
         yield name, f"FR {percent(ratio.share.value)} ({percent_interval(ratio.any_time)})"
         yield "", f"FA/h {number(rate.per_hour)} ({number_interval(rate.any_time)})"
 

@@ -21,11 +21,12 @@ from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING, exact, exposure, fixed, hours, number, p_is, percent, seconds
 from harness.model.scenario import WakeSettings
 from harness.session.figures.limits import limits_so_far
+from harness.session.wording import short_names
 from harness.statistics.text import TOO_FEW_VOICES, clocks, number_interval, percent_interval
 from harness.statistics.verdict import SEVERITY, DeclaredLimit, LimitVerdict
 from harness.wake.reports.figures_text import correction_note, disagreements, heard_sentence
 from harness.wake.wake import DevicePair
-from harness.wake.wake_progress import DeviceWake, MarkKind, Ratio, TimelineMark
+from harness.wake.wake_progress import DeviceWake, MarkKind, Ratio, TimelineMark, WakeProgress
 
 COLOURS = {
     LimitVerdict.PASS: palette.GREEN,
@@ -314,21 +315,26 @@ def block_rows(view: View, width: int, max_lines: int) -> list[Text]:
     devices = view.wake.devices
     if not devices:
         return [Text("no device listens yet", style=palette.QUIET)]
-    comparison_rows = [line for pair in view.comparisons for line in _comparison_lines(pair, width)]
+    pairs = _with_short_names(view)
+    comparison_rows = [line for pair in pairs for line in _comparison_lines(pair, width)]
     comparison_rows += [Text(words, palette.QUIET) for words in correction_note(view.comparisons)]
     if len(devices) * block_height(COMPACT) + len(comparison_rows) > max_lines:
         comparison_rows = [
-            _comparison_line(pair).append(f" · McNemar {p_is(pair.counts.p)}", palette.TEXT)
-            for pair in view.comparisons
+            _comparison_line(pair).append(f" · McNemar {p_is(pair.counts.p)}", palette.TEXT) for pair in pairs
         ]
     rows_per_device = (max_lines - len(comparison_rows)) // len(devices)
     figure_lines = next((layout for layout in (TALL, FULL) if block_height(layout) <= rows_per_device), COMPACT)
     settings = next((trial.trial.listening.settings for trial in view.progress.trials if trial.trial.listening), None)
     rows: list[Text] = []
     limits = limits_by_device(view)
-    for device in devices:
+    for device, name in zip(devices, device_names(view.wake, MAX_NAME_COLUMNS), strict=True):
         rows += _device_lines(
-            device, view, limits.get(device.device, {}), width, figure_lines, settings or WakeSettings()
+            replace(device, device=name),
+            view,
+            limits.get(device.device, {}),
+            width,
+            figure_lines,
+            settings or WakeSettings(),
         )
     return rows + comparison_rows
 
@@ -389,6 +395,17 @@ def _device_lines(
 def _point(after: float, interval: tuple[float, float], value: float | None) -> Point:
     low, high = interval
     return Point(after, low, min(high, max(low, value or 0.0)), high)
+
+
+def device_names(wake: WakeProgress, width: int) -> list[str]:
+    """The names of the devices, shortened such that they stay different."""
+    return short_names([device.device for device in wake.devices], width)
+
+
+def _with_short_names(view: View) -> list[DevicePair]:
+    """The comparisons, with shortened names of the devices."""
+    names = dict(zip((device.device for device in view.wake.devices), device_names(view.wake, 14), strict=True))
+    return [replace(pair, first=names[pair.first], second=names[pair.second]) for pair in view.comparisons]
 
 
 def _comparison_lines(pair: DevicePair, width: int) -> list[Text]:
