@@ -74,6 +74,7 @@ class ScenarioRun:
         return self.report
 
     def _play(self) -> JUnitReport:
+        from harness.base.foreign import shell_word
         from harness.cli.run import RunView, demand_sound, watch
         from harness.model.record import EndReason
         from harness.report.junit import report_of
@@ -89,7 +90,8 @@ class ScenarioRun:
             report = report_of(reader.entries(), read_scenario(folder), later_rows(folder))
         ends = [case.reason.type for case in report.suites[0].cases if case.reason is not None]
         if EndReason.STOPPED.value in ends or "not_finished" in ends:
-            pytest.exit(f"the run was stopped. Resume: harness run resume {folder}", pytest.ExitCode.INTERRUPTED)
+            resume = f"harness run resume {shell_word(folder)}"
+            pytest.exit(f"the run was stopped. Resume: {resume}", pytest.ExitCode.INTERRUPTED)
         return report
 
 

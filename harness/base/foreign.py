@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from pathlib import PurePath
 
 ELLIPSIS = "…"
+MAX_PATH_CHARS = 4096  # PATH_MAX of Linux: a path that is cut names nothing
 MAX_MARK_RUN = 4  # Chosen: more marks than languages put on a letter. More would reach into other lines.
 
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
@@ -88,6 +90,13 @@ def plain_text(text: str, limit: int = 500, kept: str = "") -> str:
         if length < limit:
             fitting = len(pieces)
     return "".join(pieces)
+
+
+def shell_word(path: str | PurePath) -> str:
+    """A path as one word of a command that a person types into a shell, sanitised."""
+    import shlex  # here, since few commands need it
+
+    return shlex.quote(plain_text(str(path), MAX_PATH_CHARS))
 
 
 def _escape(character: str) -> str:

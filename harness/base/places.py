@@ -12,6 +12,7 @@ from collections.abc import Collection
 from itertools import islice
 from pathlib import Path
 
+from harness.base.foreign import shell_word
 from harness.model.errors import InputError, LabError, LogError
 from harness.model.frozen import frozen
 
@@ -184,7 +185,7 @@ class SessionFolder:
         if self.rescue.is_file():
             raise LogError(
                 f"{self.database} was deleted, moved or replaced in an earlier run; its rows are in {self.rescue.name}",
-                remedy=f"Continue with them: harness run resume {self.path}",
+                remedy=f"Continue with them: harness run resume {shell_word(self.path)}",
             )
         if not self.database.is_file():
             raise LogError(

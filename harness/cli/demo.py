@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.foreign import shell_word
 from harness.cli.options import flag, option_group, verb
 from harness.cli.run import VIEW, WatchOptions, sessions_option, watch
 from harness.cli.sessions import progress_of
@@ -57,7 +58,7 @@ def command(
     finally:
         if engine is not None and not _await_exit(engine):
             lab.leave()
-            click.echo(f"The run continues. To watch it: harness run attach {engine.folder}")
+            click.echo(f"The run continues. To watch it: harness run attach {shell_word(engine.folder)}")
         else:
             lab.end()
         if keep_lab:

@@ -13,7 +13,7 @@ from typing import TextIO
 from uuid import uuid4
 
 from harness.base.codec import encode
-from harness.base.foreign import plain_text
+from harness.base.foreign import plain_text, shell_word
 from harness.base.places import SessionFolder
 from harness.model.effect import EffectOutcome
 from harness.model.errors import EngineError, InputError
@@ -168,7 +168,8 @@ class PlainPrinter:
         if state.word is not StateWord.PAUSED or not row_is_printed or state.reason.startswith("disk full"):
             self._print_reason(state)
         if state.word is StateWord.PAUSED and self._folder is not None:
-            self._print(f"    to resume: harness run attach {self._folder} · to stop: harness run stop {self._folder}")
+            name = shell_word(self._folder)
+            self._print(f"    to resume: harness run attach {name} · to stop: harness run stop {name}")
 
     def _print_reason(self, state: StateChanged) -> None:
         wait = ""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.foreign import shell_word
 from harness.base.text_table import shown
 from harness.cli.options import A_FILE, argument, audio_option, json_option, option, verb
 from harness.cli.sessions import session_folder
@@ -68,7 +69,7 @@ def command(
     if more or _is_session(log):
         raise InputError(
             "a page about sessions needs a file",
-            remedy=f"Name one: harness report {' '.join(map(shown, (log, *more)))} --html report.html."
+            remedy=f"Name one: harness report {' '.join(map(shell_word, (log, *more)))} --html report.html."
             " For a summary here: harness report show SESSION",
         )
     from harness.offline.reports import log_summary
@@ -116,7 +117,7 @@ def _report_evaluations(logs: tuple[str, ...], pages: PageOptions) -> None:
         if _is_session(log):
             raise InputError(
                 f"--junit applies to evaluation logs, but {log} is a session",
-                remedy=f"Write its results with: harness report export {log} --junit FILE",
+                remedy=f"Write its results with: harness report export {shell_word(log)} --junit FILE",
             )
         if not Path(log).is_file():
             raise InputError(

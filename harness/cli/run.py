@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.foreign import plain_text
+from harness.base.foreign import plain_text, shell_word
 from harness.base.places import SessionFolder, lab_state
 from harness.cli import INTERRUPTED
 from harness.cli.options import (
@@ -101,11 +101,12 @@ def watch(place: EnginePlace, view: RunView, *, history: bool) -> int:
     cannot be reached or is lost, and after Ctrl-C before the view could handle it.
     history: print earlier rows too.
     """
+    name = shell_word(place.folder)
     if place.alive and not Path(place.socket).exists():
         raise EngineError(
             f"the engine (pid {place.pid}) is still running, but its socket {place.socket} was removed",
-            remedy=f"See the results so far: harness report show {place.folder}. "
-            f"To reconnect, stop it (harness run stop {place.folder}), then: harness run resume {place.folder}",
+            remedy=f"See the results so far: harness report show {name}. "
+            f"To reconnect, stop it (harness run stop {name}), then: harness run resume {name}",
         )
     try:
         return _show(place, view, history=history)
@@ -113,12 +114,12 @@ def watch(place: EnginePlace, view: RunView, *, history: bool) -> int:
         # Ctrl-C before the view could handle it. The user may not have seen the session's name yet.
         if view is RunView.DASHBOARD:
             raise EngineError(
-                "you left; the run continues", remedy=f"Reattach: harness run attach {place.folder}"
+                "you left; the run continues", remedy=f"Reattach: harness run attach {name}"
             ) from interrupt
         if place.alive:
             os.kill(place.pid, signal.SIGTERM)
         raise EngineError(
-            "you left; the engine is stopping", remedy=f"Resume: harness run resume {place.folder}"
+            "you left; the engine is stopping", remedy=f"Resume: harness run resume {name}"
         ) from interrupt
 
 
@@ -217,7 +218,7 @@ class _Watch:
             os.kill(self._place.pid, signal.SIGTERM)
 
     def _remedy(self) -> str:
-        return f"Resume: harness run resume {self._place.folder}"
+        return f"Resume: harness run resume {shell_word(self._place.folder)}"
 
     @staticmethod
     def _print_hint(text: str) -> None:
@@ -466,7 +467,7 @@ def resume(
             raise InputError(f"{folder} was aborted", remedy="Start a new session: harness run")
         is_complete = standing.ended is EndReason.COMPLETED and not standing.pending()
         if is_complete and (site.web or options.view is not RunView.DASHBOARD):
-            click.echo(f"nothing is left to play. See the results: harness report show {folder}")
+            click.echo(f"nothing is left to play. See the results: harness report show {shell_word(folder)}")
             _write_report(options.report, folder)
             sys.exit(_print_failed_limits(folder))
         if not trust:
@@ -539,9 +540,9 @@ def _find_engine(session: str) -> EnginePlace:
     if place is None:
         progress, _ = figures_of(folder)
         ended = f": it has ended ({progress.finished.value})" if progress.finished else ""
-        remedy = f"Resume it: harness run resume {folder}"
+        remedy = f"Resume it: harness run resume {shell_word(folder)}"
         if progress.finished and not progress.can_resume:
-            remedy = f"See its results: harness report show {folder}"
+            remedy = f"See its results: harness report show {shell_word(folder)}"
         raise EngineError(f"{folder} is not running{ended}", remedy=remedy)
     return place
 
@@ -560,8 +561,8 @@ def _still_running_error(place: EnginePlace) -> EngineError:
         f"the run (pid {place.pid}) was asked to stop, but has not ended after {STOPS_WITHIN_S} s. "
         f"Its last row is {age} old: {plain_text(row_text, 200)}",
         remedy="What it has stored is safe. It first stores what happened before this request, and plays nothing new. "
-        f"Wait, and watch it: harness run attach {folder} --plain. If no row appears for several minutes, see "
-        f"{SessionFolder(folder).engine_output} and docs/how-to/resume-a-session.md, “A run that does not stop”",
+        f"Wait, and watch it: harness run attach {shell_word(folder)} --plain. If no row appears for several minutes, "
+        f"see {SessionFolder(folder).engine_output} and docs/how-to/resume-a-session.md, “A run that does not stop”",
     )
 
 

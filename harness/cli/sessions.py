@@ -9,7 +9,7 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.base.foreign import plain_text
+from harness.base.foreign import plain_text, shell_word
 from harness.base.places import SessionFolder
 from harness.base.text_table import first_lines
 from harness.cli.streams import drawn_progress
@@ -116,7 +116,7 @@ def only_unfinished() -> Path:
     names_text = "\n  ".join(first_lines(names, MAX_LISTED_SESSIONS))
     raise InputError(
         f"{len(unfinished)} sessions below ./{SESSIONS} are unfinished",
-        remedy=f"Name one of them, such as: harness run resume {names[0]}\n  {names_text}",
+        remedy=f"Name one of them, such as: harness run resume {shell_word(unfinished[0])}\n  {names_text}",
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.base.foreign import plain_text
+from harness.base.foreign import plain_text, shell_word
 from harness.base.progress import tracked
 from harness.cli.options import SHIPPED_FILE, argument, json_option, verb
 from harness.cli.streams import drawn_progress
@@ -100,7 +100,9 @@ class ValidatedFiles:
         for result in check_samples(profile):
             if result.wrong:
                 problem = f"the sample gives a different result: {'; '.join(line.strip() for line in result.wrong)}"
-                remedy = f"Change the rules, or what the sample `gives`; see harness admin devices test {path}"
+                remedy = (
+                    f"Change the rules, or what the sample `gives`; see harness admin devices test {shell_word(path)}"
+                )
                 self.add_problem(InputError(problem, place=Place(str(path), result.sample.line), remedy=remedy))
 
     def check_scenarios(self) -> None:

@@ -14,7 +14,7 @@ from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from harness.base.foreign import plain_text
+from harness.base.foreign import plain_text, shell_word
 from harness.base.places import SessionFolder
 from harness.dashboard import palette
 from harness.dashboard.key_guard import GuardedApp
@@ -290,7 +290,7 @@ def run_dashboard(socket_path: Path, folder: Path, rater: str) -> int:
     """
     app = Dashboard(partial(EngineClient, socket_path), rater)
     status = app.run()
-    folder_text = plain_text(str(folder), 400)
+    folder_text = shell_word(folder)
     view = app.watch_.view()
     if view.gone is not None:
         sys.stdout.write(f"The engine has ended ({view.gone}). Continue with: harness run resume {folder_text}\n")

@@ -31,6 +31,7 @@ from harness.model.judgment import JudgmentStatus
 from harness.model.numbers import fixed
 from harness.model.record import EndReason, EngineStarted, Entry, JudgmentGiven
 from harness.model.scenario import Limits, Stopping
+from harness.session.engine.feed import RESUME
 from harness.session.figures.progress import Progress, SessionFigures
 from harness.session.log.reader import read_scenario
 from harness.session.wording import RowWriter
@@ -217,7 +218,7 @@ class Watch:
     def note_lost_engine(self, why: str) -> None:
         """Records that the engine is gone, unless it said goodbye. Pending commands are answered with a refusal."""
         if self._view.goodbye is None:
-            self._view = replace(self._view, gone=plain_text(why) or "the connection was closed")
+            self._view = replace(self._view, gone=plain_text(why.removesuffix(RESUME)) or "the connection was closed")
         pending_commands, self._pending_commands = self._pending_commands, {}
         for command_id, pending in pending_commands.items():
             if pending.then is not None:

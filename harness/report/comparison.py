@@ -12,7 +12,7 @@ from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
-from harness.base.foreign import plain_text
+from harness.base.foreign import plain_text, shell_word
 from harness.base.places import demand_distinct
 from harness.base.text_table import sorted_labels
 from harness.model.choices import CategoryGroup
@@ -155,7 +155,7 @@ def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) 
         if not any(trial.takes for trial in session.progress.trials):
             raise InputError(
                 f"{folder}: no trial was played, so nothing can be compared",
-                remedy=f"Play it: harness run resume {folder}",
+                remedy=f"Play it: harness run resume {shell_word(folder)}",
             )
     rated = [rated_trials(read_sessions([folder])) for folder in folders]
     warnings, rows = list(_warning_lines(sessions)), list[ComparedMeasure]()

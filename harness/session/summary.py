@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from harness.base.foreign import plain_text
+from harness.base.foreign import plain_text, shell_word
 from harness.base.grouping import group_by
 from harness.base.text_table import Column, first_lines, fit, labelled_lines, text_table, wrap_wide_lines
 from harness.model.choices import Grouping
@@ -225,8 +225,8 @@ def next_steps(progress: Progress, folder: Path | None) -> list[str]:
     """The session's folder, and the commands to type next."""
     if folder is None:
         return []
-    name = _as_typed(folder)
-    lines = ["", f"session folder: {name}"]
+    path = _as_typed(folder)
+    name, lines = shell_word(path), ["", f"session folder: {path}"]
     if progress.can_resume:
         lines.append(f"resume:         harness run resume {name}")
     lines.append(f"results:        harness report show {name}")

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from harness.base.foreign import shell_word
 from harness.base.places import SessionFolder
 from harness.model.errors import EngineError, HarnessError
 from harness.model.feed import Goodbye, Hello, Logged, Message, StateChanged, StateWord, Welcome
@@ -155,7 +156,10 @@ class LiveSession:
         if self.gone is not None and self.place.alive:
             return "LOST", f"no connection to the engine: {self.gone}"
         if self.gone is not None or not self.place.alive:
-            return "NOT RUNNING", f"the engine was killed or has crashed. Resume: harness run resume {self.folder}"
+            return (
+                "NOT RUNNING",
+                f"the engine was killed or has crashed. Resume: harness run resume {shell_word(self.folder)}",
+            )
         if self._state is None:
             return StateWord.PREPARING.value, ""
         return self._state.word.in_words, self._state.reason

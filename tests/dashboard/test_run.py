@@ -5,15 +5,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 from textual.app import App, ComposeResult
 from textual.widgets import Static
 
 from harness.dashboard.app import Dashboard
 from harness.dashboard.events import EventLine, LineTone
-from harness.dashboard.screens.panels import HelpPanel
+from harness.dashboard.screens.panels import HelpPanel, LinePrompt
 from harness.dashboard.screens.questions import AskingPanel, SpeakingPanel
 from harness.dashboard.screens.rating import RatingScreen
-from harness.dashboard.widgets.bars import large_letters, named_title, small_letters
+from harness.dashboard.widgets.bars import LargeText, large_letters, named_title, small_letters
 from harness.dashboard.widgets.run import EventLog
 from harness.model.effect import EffectOutcome
 from harness.model.feed import (
@@ -198,6 +199,14 @@ async def test_what_a_talker_says_is_shown_in_large_letters(tmp_path: Path, size
         await press_until(pilot, lambda: len(engine.commands(Misspoke)) == 2, "x")
 
 
+@pytest.mark.parametrize("text", ["请把客厅的灯打开然后播放一些安静的音乐", "てんき を おしえて " * 8])
+def test_what_a_talker_says_in_a_wide_script_is_wrapped(text: str) -> None:
+    *_, gap, first, second = LargeText().draw(("", "说", text), 30, 20).plain.splitlines()[:5]
+    assert not gap
+    assert 25 < cell_len(first) <= 30
+    assert 0 < cell_len(second) <= 30
+
+
 async def test_waiting_counts_down(tmp_path: Path) -> None:
     async with opened(double(tmp_path), LARGE) as (engine, app, pilot):
         engine.say(StateWord.WAITING, trial_id="kitchen-08", attempt=2, until_s=START_S + 12)
@@ -237,11 +246,17 @@ async def test_ctrl_q_leaves_the_session_alone(tmp_path: Path) -> None:
 
 @sizes
 async def test_a_lost_engine_is_a_banner(tmp_path: Path, size: tuple[int, int]) -> None:
-    async with opened(double(tmp_path), size) as (engine, app, pilot):
+    folder = tmp_path / "my tests"
+    folder.mkdir()
+    async with opened(double(folder), size) as (engine, app, pilot):
         engine.die()
         await until(pilot, shows(pilot, "The engine is gone"))
-        await until(pilot, shows(pilot, "harness run resume"))
-        await press_until(pilot, shows(pilot, "refused, the engine is not running"), "p")
+        await until(pilot, shows(pilot, "harness run resume '"))  # the folder's name has a blank
+        assert not shows(pilot, "harness run resume SESSION")()
+        await press_until(pilot, shows(pilot, "pause: refused, the engine is not running"), "p")
+        await pilot.press("n")
+        await until(pilot, shows(pilot, " refused, the engine is not running"))
+        assert not isinstance(app.screen, LinePrompt)  # a text would be written in vain
         await pilot.press("ctrl+q")
     assert app.return_value == 3
 

@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical
 
 from harness.base.foreign import plain_text
 from harness.dashboard.events import EventLine
-from harness.dashboard.messages import CommandWanted, new_id
+from harness.dashboard.messages import CommandWanted, NoticeWanted, new_id
 from harness.dashboard.screens.panels import Confirm, LinePrompt, Sheet, pause_or_resume
 from harness.dashboard.watch import View
 from harness.dashboard.widgets.bars import KeyBar, NoticeLine
@@ -142,6 +142,8 @@ class RunScreen(Sheet):
             if is_confirmed:
                 self.post_message(CommandWanted(Abort(new_id(), self._operator), "abort"))
 
+        if self._refuses():
+            return
         if self._view is not None and self._view.all_played:
             text = "All trials are played and stored: aborting changes no result. It ends the session, as ctrl+q does."
         else:
@@ -151,8 +153,17 @@ class RunScreen(Sheet):
             )
         self.app.push_screen(Confirm("Abort this session?", text), on_decided)
 
+    def _refuses(self) -> bool:
+        """Whether the engine is not running. If so, a notice says it before the operator writes a text in vain."""
+        is_over = self._view is not None and self._view.is_over
+        if is_over:
+            self.post_message(NoticeWanted("refused, the engine is not running"))
+        return is_over
+
     def _ask(self, question: str, make_command: Callable[[str], CommandWanted], *, required: bool = True) -> None:
         """Asks for a text, and sends the command that `make_command` makes from it, unless the operator cancels."""
+        if self._refuses():
+            return
 
         def on_written(line: str | None) -> None:
             if line is not None:

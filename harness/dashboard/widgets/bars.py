@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar, Generic, TypeVar
 
+from rich.cells import cell_len, chop_cells
 from rich.style import Style
 from rich.text import Text
 from textual.binding import Binding, BindingType
@@ -17,7 +17,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
-from harness.base.foreign import plain_text
+from harness.base.foreign import plain_text, shell_word
 from harness.dashboard import palette
 from harness.dashboard.watch import Notice, View
 from harness.dashboard.wording import query_text, screen_text
@@ -197,8 +197,8 @@ class LargeText(Showing[tuple[str, str, str]]):
             place_rows, _ = _letter_rows(place, draw_place, width) if place else ([], True)
             rows = [*place_rows, "", say, "", *text_rows]
             if not is_exact:
-                rows += ["", *textwrap.wrap(text, width)]
-            if len(rows) <= height and max(map(len, rows)) <= width:
+                rows += ["", *_plain_rows(text, width)]
+            if len(rows) <= height and max(map(cell_len, rows)) <= width:
                 break
         return Text("\n".join(rows), style=f"bold {palette.TEXT}")
 
@@ -210,16 +210,29 @@ def _letter_rows(line: str, draw: Callable[[str], list[str]] | None, width: int)
     """
     letters = [(character, _letter(character)) for character in line]
     if draw is None or not all(letter for _, letter in letters):
-        return textwrap.wrap(line, width), True
+        return _plain_rows(line, width), True
+    draw_line = draw
+    words = "".join(letter for _, letter in letters).split()
+    lines = _wrap(words, width, lambda text: len(draw_line(text)[0]))
+    rows = [row for wrapped in lines for row in (*draw(wrapped), "")]
+    return rows[:-1], all(letter == typed.upper() for typed, letter in letters)
+
+
+def _plain_rows(line: str, width: int) -> list[str]:
+    """The line in rows of at most `width` cells. Also breaks words: some scripts have no spaces."""
+    return _wrap((part for word in line.split() for part in chop_cells(word, width)), width, cell_len)
+
+
+def _wrap(words: Iterable[str], width: int, width_of: Callable[[str], int]) -> list[str]:
+    """The words in lines, each as full as `width` allows."""
     lines: list[str] = []
-    for word in "".join(letter for _, letter in letters).split():
+    for word in words:
         longer = f"{lines[-1]} {word}" if lines else word
-        if lines and len(draw(longer)[0]) <= width:
+        if lines and width_of(longer) <= width:
             lines[-1] = longer
         else:
             lines.append(word)
-    rows = [row for wrapped in lines for row in (*draw(wrapped), "")]
-    return rows[:-1], all(letter == typed.upper() for typed, letter in letters)
+    return lines
 
 
 def _letter(character: str) -> str:
@@ -435,7 +448,7 @@ class GoneBanner(Showing[tuple[str, str, str]]):
     """
 
     def show_view(self, view: View) -> None:
-        folder = plain_text(view.welcome.session_folder, 200) if view.welcome else "SESSION"
+        folder = shell_word(view.welcome.session_folder) if view.welcome else "SESSION"
         lines = None
         if view.gone is not None:
             lines = (

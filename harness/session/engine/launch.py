@@ -15,6 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from harness.base.child_process import ChildProcess, boot_id, python_command, start_ticks
+from harness.base.foreign import shell_word
 from harness.base.places import SessionFolder, runtime_folder
 from harness.base.whole_file import disk_errors, write_atomically
 from harness.model.errors import EngineError, InputError
@@ -137,7 +138,7 @@ def start_engine(
             engine.terminate()
             raise EngineError(
                 f"the engine (pid {engine.pid}) {why}",
-                remedy=f"See {session.engine_output}, then: harness run resume {folder}" if alive else "",
+                remedy=f"See {session.engine_output}, then: harness run resume {shell_word(folder)}" if alive else "",
             )
     except KeyboardInterrupt as interrupt:
         if engine is None:
@@ -146,7 +147,7 @@ def start_engine(
         engine.terminate()
         raise EngineError(
             f"interrupted while the engine started; it was asked to stop (pid {engine.pid})",
-            remedy=f"Resume: harness run resume {folder}",
+            remedy=f"Resume: harness run resume {shell_word(folder)}",
         ) from interrupt
     finally:
         if engine is not None:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from harness.base import threads
 from harness.base.child_process import ChildProcess, ended_words
 from harness.base.clocks import HostClock
-from harness.base.foreign import plain_text
+from harness.base.foreign import plain_text, shell_word
 from harness.devices.mqtt.options import broker_of
 from harness.model.bench import Notify, NotifyInput, NotifyOn
 from harness.model.errors import DeviceError, HarnessError, InputError
@@ -292,7 +292,7 @@ class Notifier:
                     NotifyOn.LIMIT_BROKEN,
                     decision_in_words(decision),
                     "",
-                    f"harness report show {self._session}",
+                    f"harness report show {shell_word(self._session)}",
                     entry.wall_s,
                 )
             case _:
@@ -303,12 +303,12 @@ class Notifier:
             return  # its row and its state both come here
         self._pause_reason, self._pause_reported = reason, self._is_due(f"paused: {reason}", at_s)
         if self._pause_reported:
-            to_do = f"resolve the cause. To continue manually: harness run attach {self._session}"
+            to_do = f"resolve the cause. To continue manually: harness run attach {shell_word(self._session)}"
             yield _single_event(NotifyOn.PAUSED, "the run is paused", reason, to_do, wall_s)
 
     def _fault_events(self, source: str, problem: str, entry: Entry) -> Iterator[NotificationEvent]:
         if self._is_due(source, entry.at_s):
-            to_do = f"investigate if the fault persists: harness run attach {self._session}"
+            to_do = f"investigate if the fault persists: harness run attach {shell_word(self._session)}"
             yield _single_event(NotifyOn.FAULT, f"a fault of {source}", problem, to_do, entry.wall_s)
 
     def _is_due(self, subject: str, at_s: float) -> bool:
@@ -331,9 +331,9 @@ def _end_event(goodbye: Goodbye, session: Path) -> NotificationEvent:
     """The end of a run, in one message, which also goes to people who only want to know about limits."""
     match goodbye.exit_code:
         case 0:
-            subject, to_do = "the run has finished", f"harness report show {session}"
+            subject, to_do = "the run has finished", f"harness report show {shell_word(session)}"
         case 1:
-            subject, to_do = "the run has finished, and limits are broken", f"harness report show {session}"
+            subject, to_do = "the run has finished, and limits are broken", f"harness report show {shell_word(session)}"
         case _:
             aborted = goodbye.reason == "aborted"  # cannot be resumed
             subject = "the run has ended early"

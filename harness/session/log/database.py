@@ -16,6 +16,7 @@ from typing import Self
 
 from harness.base import threads
 from harness.base.chain import last_link, seal_end
+from harness.base.foreign import shell_word
 from harness.base.places import SessionFolder
 from harness.base.row_store import (
     BATCH,
@@ -112,7 +113,8 @@ class SqliteLog:
             return
         raise LogError(
             f"{database} was deleted, moved or replaced while the session was running",
-            remedy=f"Its rows are in {self._folder.rescue.name}. Continue: harness run resume {self._folder.path}",
+            remedy=f"Its rows are in {self._folder.rescue.name}. "
+            f"Continue: harness run resume {shell_word(self._folder.path)}",
         )
 
     def save_clip(self, waveform: Waveform, start_s: float) -> Clip:

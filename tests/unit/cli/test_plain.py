@@ -89,10 +89,10 @@ def test_plain_output_ends_with_figures_and_the_next_commands() -> None:
     assert "latency              median 800 ms" in text
     assert text.endswith(
         "\nthe run was stopped\n\nsession folder: /tmp/no such folder/s1\n"
-        "resume:         harness run resume /tmp/no such folder/s1\n"
-        "results:        harness report show /tmp/no such folder/s1\n"
-        "page:           harness report /tmp/no such folder/s1 --html report.html\n"
-        "judge:          harness rate /tmp/no such folder/s1\n"
+        "resume:         harness run resume '/tmp/no such folder/s1'\n"
+        "results:        harness report show '/tmp/no such folder/s1'\n"
+        "page:           harness report '/tmp/no such folder/s1' --html report.html\n"
+        "judge:          harness rate '/tmp/no such folder/s1'\n"
     )
     assert "\x1b" not in text
 
@@ -171,12 +171,13 @@ def test_a_pause_names_the_commands_that_end_it(history: bool, reasons: list[str
     stream = io.StringIO()
     printer = PlainPrinter(stream, history=history, colour=False)
     paused = StateChanged(StateWord.PAUSED, 10.0, reason="the room is loud")
-    printer.print_message(Welcome("s1", "/lab/s1", 1, 0, paused, "0", False))
+    printer.print_message(Welcome("s1", "/my lab/s1", 1, 0, paused, "0", False))
     printer.print_message(paused)
     _, *reason, pause = stream.getvalue().splitlines()
     assert [line.split("  ", 1)[-1].strip() for line in reason] == reasons
     assert (
-        pause.split("  ", 1)[-1].strip() == "to resume: harness run attach /lab/s1 · to stop: harness run stop /lab/s1"
+        pause.split("  ", 1)[-1].strip()
+        == "to resume: harness run attach '/my lab/s1' · to stop: harness run stop '/my lab/s1'"
     )
 
 

@@ -412,3 +412,9 @@ def test_transcripts_typed_by_the_operator_are_marked(tmp_path: Path) -> None:
     assert [row["evidence"] for row in table] == ["operator", "device"]
     heard = json.loads(harness("export", session, "--json").stdout)["heard"]
     assert [heard["totals"][which]["typed"] for which in ("first", "final")] == [1, 1]
+
+
+def test_the_next_steps_work_for_a_folder_with_blanks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = summary.next_steps(SessionFigures().snapshot(), tmp_path / "my tests" / "s")
+    assert "results:        harness report show 'my tests/s'" in lines
