@@ -280,6 +280,9 @@ def _limits(recount: Recount, counts: Json, devices: Json, limits: Json, stoppin
                 verdicts[f"{figure}_test[{name}]"] = passed, holds
     if not devices:
         values |= dict.fromkeys(WAKE_LIMITS)
+        undecided = None, stopping.get("on_undecided") == "pass"
+        tests = [figure for figure in ("false_accepts", "false_rejects") if stopping.get(figure)]
+        verdicts |= {f"{figure}_test": undecided for figure in tests}
     for name, value in values.items():
         limit = limits.get(name.partition("[")[0])
         if limit is not None:
