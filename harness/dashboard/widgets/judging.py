@@ -11,7 +11,7 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.text import Text
 
-from harness.base.foreign import plain_text
+from harness.base.foreign import MAX_PATH_CHARS, plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.bars import Painted, Showing
 from harness.dashboard.widgets.response import draw_bars
@@ -325,7 +325,6 @@ class Explanation(Showing[ExerciseResult]):
 
 
 _MAX_WAITING_LINES = 5
-_MAX_PATH_CHARS = 4096  # Linux allows no longer path, and a path that is cut cannot be pasted.
 
 
 class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
@@ -340,9 +339,7 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
     def __init__(self, sessions: tuple[str, ...], release_key: str, *, is_shared: bool) -> None:
         super().__init__()
         self._is_shared = is_shared
-        self._sessions = " ".join(
-            _shell_word(plain_text(_short_path(session), _MAX_PATH_CHARS)) for session in sessions
-        )
+        self._sessions = " ".join(_shell_word(plain_text(_short_path(session), MAX_PATH_CHARS)) for session in sessions)
         self._release_key = release_key
 
     def draw(self, value: tuple[SittingView, tuple[str, ...]], width: int, height: int) -> Text:

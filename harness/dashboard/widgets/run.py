@@ -16,6 +16,7 @@ from harness.dashboard import palette
 from harness.dashboard.events import EventLine, LineTone
 from harness.dashboard.watch import DeclaredCriteria
 from harness.dashboard.widgets.bars import Painted, RowList, Showing, highlight, move_keys, named_title
+from harness.dashboard.widgets.wake import device_names
 from harness.dashboard.wording import level, median_latency, query_text, share, wer
 from harness.model.feed import Meters
 from harness.model.numbers import NOTHING, counted, number, ordinal, percent, seconds
@@ -350,8 +351,7 @@ def _recognition_rows(progress: Progress) -> Iterator[tuple[str, str]]:
 
 def _wake_rows(wake: WakeProgress) -> Iterator[tuple[str, str]]:
     """Two lines for each device, with time-uniform intervals. The wake screen has the rest."""
-    names = short_names([device.device for device in wake.devices], NAME_WIDTH - 1)
-    for device, name in zip(wake.devices, names, strict=True):
+    for device, name in zip(wake.devices, device_names(wake, NAME_WIDTH - 1), strict=True):
         ratio, rate = device.false_rejects, device.after_review
         yield name, f"FR {percent(ratio.share.value)} ({percent_interval(ratio.any_time)})"
         yield "", f"FA/h {number(rate.per_hour)} ({number_interval(rate.any_time)})"
