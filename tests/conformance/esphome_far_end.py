@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -18,8 +17,7 @@ from cryptography.exceptions import InvalidTag
 from google.protobuf.message import Message
 from noise.connection import NoiseConnection
 
-from tests.conformance.far_end import FarEnd
-from tests.ports import free_port
+from tests.conformance.far_end import TcpFarEnd
 from tests.seen import until
 
 pb: Any = api_pb2
@@ -122,7 +120,7 @@ class Encrypted:
         self._link.sendall(b"\x01" + len(data).to_bytes(2, "big") + data)
 
 
-class EsphomeFarEnd(FarEnd):
+class EsphomeFarEnd(TcpFarEnd):
     """A device for several clients. key: encrypts. frozen: it takes what comes, and answers nothing.
 
     stubborn: it keeps its settings. commands: changes of settings that it was asked for. features: of its voice
@@ -144,14 +142,10 @@ class EsphomeFarEnd(FarEnd):
         self.played: list[tuple[str, str]] = []
         self.plays = True
         self.taken = False
-        self.port = free_port()
         self._key = key
-        self._lock = threading.RLock()
-        self._links: list[socket.socket] = []
         self._listening_to: list[Plain | Encrypted] = []
         self._states_to: list[Plain | Encrypted] = []
-        self._server: socket.socket | None = None
-        self.mend()
+        super().__init__()
 
     @property
     def address(self) -> str:
@@ -159,21 +153,12 @@ class EsphomeFarEnd(FarEnd):
 
     @property
     def connected(self) -> bool:
-        return bool(self._links)
-
-    def mend(self) -> None:
-        self._server = server = socket.create_server(("127.0.0.1", self.port))
-        threading.Thread(target=self._accept, args=(server,), daemon=True).start()
+        return bool(self._peers)
 
     def lose(self) -> None:
         with self._lock:
-            server, self._server = self._server, None
-            links, self._links = self._links, []
             self._listening_to, self._states_to, self.assistant = [], [], None
-        for link in (*links, *([server] if server else [])):
-            with contextlib.suppress(OSError):
-                link.shutdown(socket.SHUT_RDWR)
-            link.close()
+        super().lose()
 
     def log(self, line: str) -> None:
         """A line of the log, in the colours of ESPHome, as soon as somebody listens."""
@@ -221,20 +206,8 @@ class EsphomeFarEnd(FarEnd):
 
     def garbage(self) -> None:
         """Bytes that are not a frame."""
-        for link in tuple(self._links):
+        for link in tuple(self._peers):
             link.sendall(b"\xff" * 100)
-
-    def _accept(self, server: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                link, _ = server.accept()
-                link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                with self._lock:
-                    if self._server is not server:
-                        link.close()
-                        return
-                    self._links.append(link)
-                threading.Thread(target=self._serve, args=(link,), daemon=True).start()
 
     def _serve(self, link: socket.socket) -> None:
         with contextlib.suppress(OSError, ValueError, IndexError), link:
@@ -246,7 +219,7 @@ class EsphomeFarEnd(FarEnd):
             finally:
                 self._subscribe(peer, False)
                 with self._lock:
-                    self._links = [other for other in self._links if other is not link]
+                    self._peers = [other for other in self._peers if other is not link]
                     # Else `log` and `state` would take it for somebody who listens.
                     self._listening_to = [other for other in self._listening_to if other is not peer]
                     self._states_to = [other for other in self._states_to if other is not peer]

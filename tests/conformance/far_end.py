@@ -57,6 +57,7 @@ class TcpFarEnd(FarEnd):
         with contextlib.suppress(OSError):
             while True:
                 peer, _ = listening.accept()
+                peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 with self._lock:
                     if self._listening is not listening:
                         peer.close()
