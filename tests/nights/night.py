@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -27,7 +26,7 @@ from harness.model.trial import Trial
 from harness.session.conductor import Conductor
 from harness.session.engine.assemble import ResolvedSession, conductor_context
 from harness.session.figures.live import LiveFigures
-from harness.session.log.database import SqliteLog
+from harness.session.log.database import SqliteLog, _unlock
 from harness.session.plan import plan
 from harness.session.resumption import Resumption
 from harness.session.simulated.bench import SimulatedLoudspeaker, SimulatedMicrophone, SimulatedRoom
@@ -546,7 +545,7 @@ def _cut_off(log: SqliteLog) -> None:
     log._thread.join()
     with suppress(LogError):
         log._connection.close()
-    os.close(log._lock_fd)
+    _unlock(log._lock_fd)
 
 
 def played(
