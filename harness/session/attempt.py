@@ -528,21 +528,21 @@ SETTLE_S = 0.5
 """Wait after the report that makes a frame right, because a device reports the intents of a query one by one."""
 
 
-def settled_s(attempt: Attempt, since_s: float) -> float | None:
-    """When the present evidence is enough to conclude an attempt; None while it is not.
+def settled_s(attempt: Attempt, since_s: float, until_s: float) -> float:
+    """When the present evidence is enough to conclude an attempt, but at the latest at until_s.
 
     It is enough at once (`since_s`) if no evidence is expected, or the operator has answered. Right intents and slots
     conclude it soon after the query's end; wrong or missing ones after evidence_wait_s, since more may be reported.
     """
     recognition = attempt.recognition()
     if recognition is Recognition.UNKNOWN:
-        return None
+        return until_s
     frame, end = attempt.understood(), attempt.query_end
     if frame is None or attempt.answer is not None:
-        return since_s
+        return min(until_s, since_s)
     last_s = max(since_s if end is None else end.at_s, attempt.last_words_s or 0.0)
     all_right = recognition is Recognition.YES and frame.right is not None
-    return last_s + (SETTLE_S if all_right else attempt.trial.reprompt.evidence_wait_s)
+    return min(until_s, last_s + (SETTLE_S if all_right else attempt.trial.reprompt.evidence_wait_s))
 
 
 def frame_question(trial: Trial) -> str:

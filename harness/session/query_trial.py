@@ -68,8 +68,7 @@ _BUSY = (DeviceState.THINKING, DeviceState.SPEAKING)
 class TrialMachine(Take):
     """One take of one trial, from its first sound to its verdict.
 
-    Every method takes the time at which it is called (session seconds, never going back) and returns what to do, in
-    order.
+    Methods take the time of the call (session seconds, never going back), and return what to do, in order.
     """
 
     def __init__(self, trial: Trial, take_number: int, timing: StimulusTiming, **options: Unpack[TakeOptions]) -> None:
@@ -275,10 +274,8 @@ class TrialMachine(Take):
             self._enter(Phase.RESPONDING, "a late answer")
 
     def _revise(self, owner: Attempt) -> None:
-        """Changes an attempt's verdict by evidence that came after it; the later row counts.
-
-        If the device turns out to have understood, the current attempt stops, and the machine waits for the answer.
-        """
+        """Changes an attempt's verdict by evidence that came after it; the later row counts. If the device turns out
+        to have understood, the current attempt stops, and the machine waits for the answer."""
         if owner.number not in self._rows or owner.interruption:
             return
         self._write_row(owner.verdict())
@@ -322,7 +319,7 @@ class TrialMachine(Take):
                 return self._since_s + FREEZE_GUARD_S
             case Phase.CHECKING if attempt:
                 wait_s = self._rule.evidence_wait_s if self.trial.evidence is Evidence.DEVICE else 0.0
-                return self._settled_before(attempt, self._since_s + wait_s)
+                return settled_s(attempt, self._since_s, self._since_s + wait_s)
             case Phase.CHECKING_EFFECT if attempt:
                 return state_deadline_s(attempt) or self._since_s
             case Phase.ASKING | Phase.ASKING_EFFECT:
@@ -342,12 +339,7 @@ class TrialMachine(Take):
         until_s = (end.at_s if end else self._since_s) + self._rule.response_timeout_s + DETECTION_LAG_S
         if self.trial.responds:
             return until_s
-        return self._settled_before(attempt, until_s) if self.trial.evidence is Evidence.DEVICE else self._since_s
-
-    def _settled_before(self, attempt: Attempt, until_s: float) -> float:
-        """When the evidence is enough, but at the latest at until_s."""
-        at_s = settled_s(attempt, self._since_s)
-        return until_s if at_s is None else min(until_s, at_s)
+        return settled_s(attempt, self._since_s, until_s) if self.trial.evidence is Evidence.DEVICE else self._since_s
 
     def _waiting_until(self) -> float:
         """When the next attempt may begin, or the trial ends, if nothing more is heard."""
@@ -359,6 +351,8 @@ class TrialMachine(Take):
             until_s = max(until_s, self._quiet.until(self._rule.context_wait_s, self._since_s))
         if self._in_late_window:
             until_s = max(until_s, self._since_s + self._rule.context_wait_s)
+        if self._talks_on():
+            until_s = max(until_s, self._since_s + self._rule.response_max_s)
         if self.query_cut_s is not None:
             wait_s = self._rule.context_wait_s
             until_s = max(until_s, self.query_cut_s + wait_s, self._quiet.until(wait_s, self._since_s))
@@ -369,6 +363,11 @@ class TrialMachine(Take):
         if self._device.state not in _BUSY:
             return 0.0
         return self._device.until(self._rule.context_wait_s, self._since_s + self._rule.response_max_s)
+
+    def _talks_on(self) -> bool:
+        """Whether the answer was longer than `response_max_s` and still goes on: the device would not hear a query."""
+        frozen = self._current.frozen if self._current is not None else None
+        return frozen is not None and frozen.truncated and self._quiet.span is not None
 
     def _display_reason(self) -> str:
         if self._phase is Phase.WAITING:
@@ -503,16 +502,16 @@ class TrialMachine(Take):
             self._finish_closing()
 
     def _dialogue_may_be_open(self) -> bool:
-        """Whether a dialogue is to be closed: the trial says how, and the device has not reported that it is idle.
-
-        A dialogue is not closed while the first answer may still come or is not over: closing words would cut it off.
-        """
+        """Whether a dialogue is to be closed: the trial says how, and the device has not reported that it is idle. Not
+        while the first answer may still come or is not over: closing words would cut it off."""
         if self.trial.close_dialogue is None or self._device.state is DeviceState.IDLE:
             return False
         answered = self._current is not None and self._current.frozen is not None
         return answered or self._device.state not in _BUSY
 
     def _wait_reason(self) -> str:
+        if self._talks_on():
+            return "until the device has stopped speaking"
         if self._verdict() is None:
             return "until the device has forgotten the dialogue"
         return "for a late answer" if self._may_answer_late() else ""
@@ -540,7 +539,7 @@ class TrialMachine(Take):
         """Ends the trial if it is decided; after silence it waits for a late answer first."""
         verdict = self._verdict()
         late_answer_possible = self._may_answer_late()
-        settled = not late_answer_possible and self.query_cut_s is None
+        settled = not late_answer_possible and self.query_cut_s is None and not self._talks_on()
         if verdict is not None and settled and self._transcribing_until_s is None:
             self._finish(verdict)
         else:

@@ -227,6 +227,15 @@ def test_a_response_without_an_end_is_cut() -> None:
     assert cause_code(row.cause) == "truncated"
 
 
+@pytest.mark.parametrize(("stops_s", "ends_s"), [(40.0, 40.0), (999.0, 63.02)])
+def test_a_trial_waits_for_a_cut_answer_to_stop(stops_s: float, ends_s: float) -> None:
+    """The next query would be played over it. The wait is limited by `response_max_s`."""
+    rehearsal = rehearse([wake(), says(RIGHT), *speech(3.0, stops_s)])
+    assert rehearsal.standing()[1].outcome is Outcome.RESPONDED
+    ((finished_s, _),) = rehearsal.of(TrialFinished)
+    assert finished_s - rehearsal.starts[1] == pytest.approx(ends_s, abs=0.2)
+
+
 def test_the_context_wait_counts_from_the_last_sound() -> None:
     rehearsal = rehearse(BAD, [*BAD, *speech(7.0, 8.0)], GOOD, changes={"reprompt": RepromptRule(context_wait_s=12.0)})
     waits = [action.waited_s for _, action in rehearsal.of(AttemptStarted) if isinstance(action, AttemptStarted)]
