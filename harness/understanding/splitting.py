@@ -22,14 +22,9 @@ def stratified(corpus: Corpus, shares: Sequence[float], seed: int) -> tuple[Corp
     """
     clusters = list(_group_equal_sentences(corpus.utterances).values())
     random.Random(seed).shuffle(clusters)
-    total = sum(shares)
-    label_counts = sum((cluster.labels for cluster in clusters), Counter[str]())
-    part_needs = [_PartNeeds(share / total, len(corpus.utterances), label_counts) for share in shares]
-    part_by_index: dict[int, int] = {}
-    for cluster in _rarest_first(clusters, label_counts):
-        chosen = max(range(len(part_needs)), key=lambda part: (*part_needs[part].missing_counts(cluster), -part))
-        part_needs[chosen].add(cluster)
-        part_by_index.update(dict.fromkeys(cluster.indices, chosen))
+    part_by_index = _parts_by_index(clusters, shares, by_label=True)
+    if len(set(part_by_index.values())) < len(shares):  # all labels are so rare that one part needs each most
+        part_by_index = _parts_by_index(clusters, shares, by_label=False)
     if len(set(part_by_index.values())) < len(shares):
         problem = f"a part would be empty with only {counted(len(clusters), 'different sentence')}"
         raise InputError(problem, place=Place(corpus.path), remedy="Name a larger corpus, or fewer parts")
@@ -37,6 +32,20 @@ def stratified(corpus: Corpus, shares: Sequence[float], seed: int) -> tuple[Corp
     for index, utterance in enumerate(corpus.utterances):
         parts[part_by_index[index]].append(utterance)
     return tuple(Corpus(corpus.path, tuple(utterances)) for utterances in parts)
+
+
+def _parts_by_index(clusters: Sequence[_Cluster], shares: Sequence[float], *, by_label: bool) -> dict[int, int]:
+    """Index of an utterance → its part: the one that needs it most, for its rarest label, or for its own size alone."""
+    label_counts = sum((cluster.labels for cluster in clusters), Counter[str]())
+    utterances = sum(len(cluster.indices) for cluster in clusters)
+    part_needs = [_PartNeeds(share / sum(shares), utterances, label_counts) for share in shares]
+    part_by_index: dict[int, int] = {}
+    for cluster in _rarest_first(clusters, label_counts):
+        needs = [part.missing_counts(cluster) if by_label else part.missing_share() for part in part_needs]
+        chosen = needs.index(max(needs))
+        part_needs[chosen].add(cluster)
+        part_by_index.update(dict.fromkeys(cluster.indices, chosen))
+    return part_by_index
 
 
 @dataclass(slots=True)
@@ -80,12 +89,17 @@ class _PartNeeds:
     """How many utterances a part still lacks, in total and of each label."""
 
     def __init__(self, share: float, utterances: int, label_counts: Counter[str]) -> None:
+        self._share = share
         self._utterances = share * utterances
         self._labels = {label: share * count for label, count in label_counts.items()}
 
     def missing_counts(self, cluster: _Cluster) -> tuple[float, float]:
         """How many utterances with the cluster's rarest label the part lacks, then how many in total."""
         return self._labels[cluster.rarest], self._utterances
+
+    def missing_share(self) -> tuple[float]:
+        """How many utterances the part lacks, in proportion to its share. No part lacks more than an empty one."""
+        return (self._utterances / self._share,)
 
     def add(self, cluster: _Cluster) -> None:
         """Puts a cluster into the part."""

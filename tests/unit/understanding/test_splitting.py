@@ -47,6 +47,13 @@ def test_each_part_has_its_share_of_every_label_even_of_rare_ones() -> None:
     assert counts[1] == counts[2] == Counter(often=70, seldom=25, rare=5)
 
 
+@pytest.mark.parametrize("count", [3, 6, 10, 200])
+def test_labels_that_occur_once_leave_no_part_empty(count: int) -> None:
+    parts = stratified(corpus(*((f"word{number}", f"label{number}") for number in range(count))), (80, 10, 10), 1)
+    tenth = max(1, count // 10)
+    assert [len(part.utterances) for part in parts] == [count - 2 * tenth, tenth, tenth]
+
+
 def test_a_corpus_that_is_too_small_is_refused() -> None:
     with pytest.raises(InputError, match="a part would be empty with only 2 different sentences"):
         stratified(corpus(("a", "x"), ("b", "x"), ("A", "y")), (8, 1, 1), 1)
