@@ -152,7 +152,7 @@ class Setup:
             problem = f"{plain_text(self.key_env, 80)!r} cannot be the name of an environment variable"
             raise InputError(problem, remedy="Write its name, without the `$`, such as DEVICE_KEY")
         keys = self._keys()
-        if not all(str(value) and str(value).isprintable() for value in keys.values()):
+        if not all(str(value).strip() and str(value).isprintable() for value in keys.values()):
             raise InputError(f"{plain_text(self.address, 80)!r} is not a valid device address", remedy="Correct it")
         if keys:
             options_of(str(keys["driver"]), {key: value for key, value in keys.items() if key != "driver"})
@@ -309,7 +309,8 @@ def _ask_user() -> Setup:
     if kind in NAMES:
         board = click.prompt("Name of the device", default=NAMES[kind], value_proc=_prompt_check(_demand_board))
     if kind in DEVICES:
-        address = click.prompt(DEVICES[kind].prompt, default=DEVICES[kind].default)
+        check = _prompt_check(lambda text: Setup(kind, board, text).address)
+        address = click.prompt(DEVICES[kind].prompt, default=DEVICES[kind].default, value_proc=check)
     if kind is BenchKind.ESPHOME:
         key_env = click.prompt(
             "Environment variable that holds its key (empty: no key)", default="", show_default=False

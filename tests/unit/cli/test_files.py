@@ -197,6 +197,7 @@ def test_a_key_variable_that_cannot_be_is_not_called_an_address(tmp_path: Path) 
         ("--ovos", "host/core"),
         ("--home-assistant", "ws://host"),
         ("--ovos", ""),
+        ("--port", " "),
         ("--command", ""),
         ("--command", "echo 'open"),
         ("--command", "echo \x1b[31m"),
@@ -229,7 +230,7 @@ def test_the_log_of_a_program_is_followed_as_written(tmp_path: Path) -> None:
         ("5\npe\n10.0.0.2\nPE_KEY\nokay nabu\n", ("--board", "pe", "--esphome", "10.0.0.2", "--key-env", "PE_KEY")),
         ("6\n\n10.0.0.3\nhej dörr\n", ("--phrase", "hej dörr", "--wyoming", "10.0.0.3")),
         ("9\nphone\nadb logcat\nhey phone\n", ("--phrase", "hey phone", "--board", "phone", "--command", "adb logcat")),
-        ("11\n4\nlamp\nbroker.lab\n\n", ("--board", "lamp", "--address", "broker.lab")),
+        ("11\n4\nlamp\na b:0\nbroker.lab\n\n", ("--board", "lamp", "--address", "broker.lab")),
     ],
 )
 def test_on_a_terminal_init_asks_and_every_answer_is_an_option(
