@@ -61,7 +61,7 @@ class ScoreRules:
     normalise: str | None = option(
         "How words are normalised first: verbatim, plain, spoken, snor, expanded_snor, or a file of word pairs.",
         metavar="NAME|FILE.yaml",
-        show_default="snor for a reference in .sro, else verbatim",
+        show_default="snor if a file is in .sro, else verbatim",
     )
     glm: str | None = option(
         "First map words with a NIST global mapping file, and convert them to upper case.", metavar="FILE"
@@ -97,8 +97,11 @@ class ScoreRules:
     )
     by_time: bool = flag("Align the words of two ctm files by their times alone, like sclite -T.")
 
-    def wording(self, reference_format: TranscriptFormat) -> WordRules:
-        """How words are compared. InputError for an unknown normalisation, a mistake in its file, or a wrong --unit."""
+    def wording(self, formats: Sequence[TranscriptFormat]) -> WordRules:
+        """How words are compared. InputError for an unknown normalisation, a mistake in its file, or a wrong --unit.
+
+        formats: of the reference and all hypotheses, so that systems that are compared have the same rules.
+        """
         from harness.transcripts.words import WordRules
 
         fold_case = self.like_sclite
@@ -116,8 +119,7 @@ class ScoreRules:
                         f"{name} applies to whole words, not to --unit {self.unit}", remedy="Remove one of them"
                     )
         if self.normalise is None:
-            is_sro = reference_format is TranscriptFormat.SRO
-            normalisation = Normalisation.SNOR if is_sro else Normalisation.VERBATIM
+            normalisation = Normalisation.SNOR if TranscriptFormat.SRO in formats else Normalisation.VERBATIM
             return WordRules(normalisation, fold_case=fold_case, marks=self.marks, unit=self.unit)
         if self.normalise in tuple(Normalisation):
             return WordRules(Normalisation(self.normalise), None, fold_case, self.marks, self.language, self.unit)
@@ -227,6 +229,7 @@ def command(
 
     Exit status: 0 scored · 1 a WER is above --max-wer or undefined · 2 wrong usage or input · 3 writing failed.
     """
+    from harness.transcripts.files.transcripts import format_of
     from harness.transcripts.groups import compare, compare_by_groups
     from harness.transcripts.reports.scoring_json import pieces
 
@@ -246,10 +249,18 @@ def command(
         reference_file = stack.enter_context(open_input(reference))
         groups_file = stack.enter_context(open_input(groups)) if groups else None
         hypothesis_files = [stack.enter_context(open_input(hypothesis)) for hypothesis in hypotheses]
-        systems = [
-            _score(reference_file, file, rules, groups_file, crossed, with_digests=json_target is not None)
-            for file in hypothesis_files
+        reference_form = rules.reference_format or format_of(Path(reference_file.name), "--reference-format")
+        hypothesis_forms = [
+            rules.hypothesis_format or format_of(Path(file.name), "--hypothesis-format") for file in hypothesis_files
         ]
+        wording = rules.wording([reference_form, *hypothesis_forms])
+        systems = [
+            _score(
+                reference_file, file, (reference_form, form), rules, wording, groups_file, crossed,
+                with_digests=json_target is not None,
+            )
+            for file, form in zip(hypothesis_files, hypothesis_forms, strict=True)
+        ]  # fmt: skip
     comparisons: Sequence[SystemComparison] = ()
     by_groups: Sequence[Sequence[GroupedComparison]] = ()
     if len(systems) > 1:
@@ -280,24 +291,25 @@ def command(
 def _score(
     reference: InputFile,
     hypothesis: InputFile,
+    forms: tuple[TranscriptFormat, TranscriptFormat],
     rules: ScoreRules,
+    wording: WordRules,
     groups_file: InputFile | None,
     crossed: Sequence[Cross],
     *,
     with_digests: bool,
 ) -> SourcedScoring:
-    """Reads both files and scores them. InputError. with_digests: the sources include the digests of their bytes."""
+    """Reads both files and scores them. InputError.
+
+    forms: of reference and hypothesis. with_digests: the sources include the digests of their bytes.
+    """
     from harness.base.text_file import encoding_name
     from harness.transcripts.entities import entity_errors
-    from harness.transcripts.files.transcripts import format_of
     from harness.transcripts.groups import group_figures, interval_of, with_queries
     from harness.transcripts.reports.scoring_json import ScoringSource, SourcedScoring
     from harness.transcripts.scoring import word_confidences
 
-    reference_form = rules.reference_format or format_of(Path(reference.name), "--reference-format")
-    hypothesis_form = rules.hypothesis_format or format_of(Path(hypothesis.name), "--hypothesis-format")
-    forms = (reference_form, hypothesis_form)
-    wording = rules.wording(reference_form)
+    reference_form, hypothesis_form = forms
     rules.refuse_contradictions(forms, wording)
     if rules.by_time or rules.speakers is not None:
         wording = replace(wording, marks=MarkScope.NONE)

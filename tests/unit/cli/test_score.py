@@ -214,6 +214,8 @@ def test_normalisation_speaker_and_format_options_are_applied(files: tuple[Path,
     sro.write_text("<show> me [uh] the fli- flights. (amy_1)\nto boston (amy_2)\n(bob_1)\n", encoding="utf-8")
     word_list.write_text("normalisation: home\nbase: plain\nsame: [[me the, me]]\n", encoding="utf-8")
     assert "normalisation        snor" in harness("-r", sro, "-H", files[1]).stdout
+    as_hypothesis = harness("-r", files[0], "-H", sro, "-H", files[1]).stdout
+    assert as_hypothesis.count("normalisation        snor") == 2
     assert "5 of 8" in harness("-r", files[0], "-H", files[1], "--normalise", "verbatim").stdout
     assert "4 of 8" in harness("-r", files[0], "-H", files[1], "--normalise", "plain").stdout
     with_list = harness("-r", files[0], "-H", files[1], "--normalise", word_list)
