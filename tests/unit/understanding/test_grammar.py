@@ -365,6 +365,30 @@ def test_the_media_preset_leads_to_its_label_set() -> None:
     assert all(label.key and label.examples for label in label_set.labels)
 
 
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("no thank you", {"negative_answer"}),  # Table 11: "non merci"
+        ("that is beyond what we can pay", {"booking"}),  # B.8.1: "c'est trop cher"
+        ("rather the second week of june", {"booking"}),  # B.8: an implicit correction
+        ("no in lyon", {"booking", "negative_answer"}),  # Table 16: "non à Lorient"
+        ("yes but with a double bed", {"affirmative_answer", "booking"}),  # Table 17: "parfait je veux réserver deux …"
+        ("sorry which street was that", {"information"}),  # Table 13: "hôtel comment"
+        ("and i would like", {"incomprehension"}),  # Table 12: "et je voudrais"
+    ],
+)
+def test_the_media_set_labels_as_the_guide_of_the_paper(text: str, labels: set[str]) -> None:
+    label_set = load_label_set(ROOT / "scenarios" / "labels" / "media.yaml")
+    stated = [
+        set(example.labels or [label.id])
+        for label in label_set.labels
+        for example in (*label.examples, *label.counterexamples)
+        if example.text == text
+    ]
+    assert stated
+    assert all(example_labels == labels for example_labels in stated)
+
+
 def test_label_maps_are_read(tmp_path: Path) -> None:
     path = file_with(tmp_path / "map.csv", "from,to\nalt,a\nneu, b \n")
     assert load_label_map(str(path)) == {"alt": "a", "neu": "b"}
