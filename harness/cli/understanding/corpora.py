@@ -25,10 +25,16 @@ from harness.cli.streams import (
     width,
     write_output,
 )
-from harness.cli.understanding.options import chunking_option, declared_labels, named_file, separator_option
+from harness.cli.understanding.options import (
+    attributes_option,
+    chunking_option,
+    declared_labels,
+    named_file,
+    separator_option,
+)
 from harness.model.choices import SPLIT, CorpusFormat
 from harness.model.errors import InputError, Place
-from harness.model.understanding import Chunking, Corpus, joined
+from harness.model.understanding import Chunking, Corpus, Detail, joined
 
 if TYPE_CHECKING:
     from harness.model.annotation import LabelSet
@@ -72,6 +78,7 @@ def distribution(
     labels: str | None = option("Declared intents. Each gets a row; others are reported.", metavar="LABELS.yaml|A,B,…"),
     chunking: Chunking = chunking_option(),
     separator: str = separator_option(),
+    attributes: tuple[str, ...] = attributes_option(),
     max_rows: int = option(
         "Rows per table; 0 for all.", "--max-rows", former=("--most",), within=(0, None), default=MAX_ROWS
     ),
@@ -86,6 +93,7 @@ def distribution(
 
     Exit status: 0 counted · 1 labels do not fit --labels · 2 wrong usage or input · 3 writing failed.
     """
+    from harness.understanding.counts import Rule
     from harness.understanding.files.corpus_file import NUMBERED_FORMATS, corpus_format_of
     from harness.understanding.reports.distribution import Distribution, as_csv, as_json, count_labels, lines
 
@@ -110,7 +118,8 @@ def distribution(
             if (form or corpus_format_of(Path(path))) not in NUMBERED_FORMATS:
                 notes += _shared_id_notes(name, corpus, first_split_by_id)
     declared_ids = () if declared is None else declared.ids
-    label_distribution = Distribution(tuple(counts_by_split.items()), declared_ids, separator)
+    relax = Rule(detail=Detail.RELAX, separator=separator, attributes=attributes)
+    label_distribution = Distribution(tuple(counts_by_split.items()), declared_ids, relax)
     if json_target is not None:
         write_output(json_target, [json.dumps(as_json(label_distribution, paths), indent=1) + "\n"])
     if csv_target is not None:

@@ -46,6 +46,15 @@ def separator_option() -> Any:
     return option("Character before the specifier of a concept.", default="-", callback=demand_separator)
 
 
+def attributes_option() -> Any:
+    """`--attributes`."""
+    return option(
+        "Concepts whose name contains the separator and has no specifier.",
+        metavar="A,B,…",
+        callback=lambda ctx, param, value: tuple(filter(None, map(str.strip, (value or "").split(",")))),
+    )
+
+
 @frozen
 class FrameOptions:
     """How frames are read and counted; the options are those of `frames_options`.
@@ -113,10 +122,7 @@ def frames_options(values: ValueRule, *, of_files: bool) -> Any:
             type=click.Choice(details), default=Detail.FULL.value,
         ),
         separator=separator_option(),
-        attributes=option(
-            "Concepts whose name contains the separator and has no specifier.", metavar="A,B,…",
-            callback=lambda ctx, param, value: tuple(filter(None, map(str.strip, (value or "").split(",")))),
-        ),
+        attributes=attributes_option(),
         values=option("How slot values are compared in metrics that use them.", default=values),
         **(slot_options if of_files else {}),
         zero=option(

@@ -102,12 +102,12 @@ class Distribution:
     """Counts of the splits of a corpus, in order.
 
     - declared: intents of a label set, which get a row even if no utterance has them.
-    - separator: separates the specifier of a concept, for counting different concepts without specifiers.
+    - relax: how specifiers are dropped, for counting different concepts without them.
     """
 
     splits: tuple[tuple[str, LabelCounts], ...]
     declared: tuple[str, ...] = ()
-    separator: str = "-"
+    relax: Rule = field(default=Rule(detail=Detail.RELAX))
 
     @cached_property
     def total(self) -> LabelCounts:
@@ -150,7 +150,6 @@ class Distribution:
         def row(name: str, count: Callable[[LabelCounts], int]) -> Row:
             return name, tuple(count(counts) for counts in columns)
 
-        relax = Rule(detail=Detail.RELAX, separator=self.separator)
         rows = [
             row("intents given", lambda counts: counts.intents_given),
             row("utterances", lambda counts: counts.utterances),
@@ -162,9 +161,13 @@ class Distribution:
             rows += [
                 row("slots", lambda counts: sum(counts.concepts.values())),
                 row("different concepts", lambda counts: len(counts.concepts)),
-                row("  without specifiers", lambda counts: len({relax.concept(name) for name in counts.concepts})),
+                row("  without specifiers", self.without_specifiers),
             ]
         return tuple(rows)
+
+    def without_specifiers(self, counts: LabelCounts) -> int:
+        """Number of different concepts without their specifiers."""
+        return len({self.relax.concept(name) for name in counts.concepts})
 
     def share(self, count: int, column: int) -> float | None:
         """`count` as a share of the annotated utterances of a column; None without any.
@@ -247,10 +250,10 @@ def as_json(distribution: Distribution, files: Sequence[str]) -> dict[str, Any]:
         "format": FORMAT,
         "harness": __version__,
         "splits": [
-            {"split": name, "file": file, **_counts_json(counts)}
+            {"split": name, "file": file, **_counts_json(distribution, counts)}
             for (name, counts), file in zip(distribution.splits, files, strict=True)
         ],
-        "total": _counts_json(distribution.total),
+        "total": _counts_json(distribution, distribution.total),
         "intents": [_row_json(distribution, {"intent": name}, cells) for name, cells in distribution.intents],
         "combinations": [
             _row_json(distribution, {"intents": list(intents)}, cells) for intents, cells in distribution.combinations
@@ -263,7 +266,7 @@ def as_json(distribution: Distribution, files: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _counts_json(counts: LabelCounts) -> dict[str, int]:
+def _counts_json(distribution: Distribution, counts: LabelCounts) -> dict[str, int]:
     return {
         "utterances": counts.utterances,
         "annotated": counts.annotated,
@@ -274,6 +277,7 @@ def _counts_json(counts: LabelCounts) -> dict[str, int]:
         "annotated_in_slots": counts.slotted,
         "slots": sum(counts.concepts.values()),
         "different_concepts": len(counts.concepts),
+        "without_specifiers": distribution.without_specifiers(counts),
     }
 
 

@@ -76,6 +76,16 @@ def test_a_folder_has_its_splits_and_slots_are_counted(tmp_path: Path) -> None:
     assert table(harness(tmp_path, "--chunking", "iob2"))["slots"] == (2, 0, 2)
 
 
+def test_named_attributes_keep_their_separator(tmp_path: Path) -> None:
+    write_folder(tmp_path / "train", "a b c\n", "B-time-date B-time-date-end B-room-kind\n", "p\n")
+    relaxed = table(harness(tmp_path))["without specifiers"]
+    assert relaxed == (3, 3)  # time, time-date, room
+    result = harness(tmp_path, "--attributes", "time-date", "--json", tmp_path / "a.json")
+    assert table(result)["without specifiers"] == (2, 2)
+    report = json.loads((tmp_path / "a.json").read_text())
+    assert report["total"]["without_specifiers"] == report["splits"][0]["without_specifiers"] == 2
+
+
 def test_undeclared_label_fails_and_unused_declared_label_has_a_row(tmp_path: Path) -> None:
     path = file_with(tmp_path / "a.csv", "id,intent\n1,p\n2,p#q\n")
     result = succeeded(harness(path, "--labels", "r,q,p"))
