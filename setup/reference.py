@@ -44,7 +44,8 @@ loudspeakers are outside the scenario: see [Calibrate levels](../how-to/calibrat
     ProcedureName.ESP_SR: (
         "ESP-SR test report",
         """After Espressif's test report (`docs/en/test_report` of esp-sr). It reports rates, and sets one limit: the
-response time. White and pink noise count as its white noise, recordings as its people.""",
+response time. White and pink noise count as its white noise, recordings as its people. Its rates are at
+59 dBA; here, trials at all levels of the session count.""",
     ),
     ProcedureName.MLPERF_TINY: (
         "MLPerf Tiny streaming wake word",
