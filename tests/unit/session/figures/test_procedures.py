@@ -188,6 +188,14 @@ def test_mlperf_tiny_clauses_check_count_and_false_negatives() -> None:
     assert verdicts(called(9, 50), TINY)["false negatives"] == "not met"
 
 
+@pytest.mark.parametrize(
+    ("missed", "total", "verdict"),
+    [(8, 8, "not applicable"), (0, 49, "not applicable"), (9, 10, "not met"), (16, 100, "met"), (17, 100, "not met")],
+)
+def test_mlperf_tiny_counts_false_negatives_of_fifty_words(missed: int, total: int, verdict: str) -> None:
+    assert verdicts(called(missed, total), TINY)["false negatives"] == verdict
+
+
 def test_the_table_is_in_the_summary_and_on_the_page(tmp_path: Path) -> None:
     rows = dropping(400)
     rows.add(SessionFinished(EndReason.COMPLETED))
