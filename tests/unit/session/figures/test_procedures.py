@@ -213,10 +213,19 @@ def test_the_table_is_in_the_summary_and_on_the_page(tmp_path: Path) -> None:
     assert procedure_lines(plain, whole.progress, whole.wake) == []
 
 
+SCENARIOS = Path(__file__).parents[4] / "scenarios" / "procedures"
+
+
+@pytest.mark.parametrize(("name", "accepts", "hours"), [("self_test_day", 3, 24.0), ("mlperf_tiny_wake", 8, 1 / 3)])
+def test_a_scenario_allows_as_many_false_accepts_as_its_clause(name: str, accepts: int, hours: float) -> None:
+    limit = load_scenario(SCENARIOS / f"{name}.yaml").limits.max_false_accepts_per_hour
+    assert limit is not None
+    assert accepts / (0.99 * hours) <= limit < (accepts + 1) / hours
+
+
 def test_every_procedure_has_clauses_and_an_example() -> None:
-    folder = Path(__file__).parents[4] / "scenarios" / "procedures"
     followed = {
-        scenario.procedure.name for path in folder.glob("*.yaml") if (scenario := load_scenario(path)).procedure
+        scenario.procedure.name for path in SCENARIOS.glob("*.yaml") if (scenario := load_scenario(path)).procedure
     }
     assert followed == set(CLAUSES) == set(EDITIONS) == set(ProcedureName)
 
