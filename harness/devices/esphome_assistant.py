@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from harness.devices.spoken_commands import NOTHING_HEARD, CommandSound, ServerUse
+from harness.devices.spoken_commands import NOTHING_HEARD, SOUND_GRACE_S, CommandSound, ServerUse
 from harness.model.errors import DeviceError, HarnessError
 from harness.model.numbers import exact
 from harness.model.observation import LogLine, Unread
@@ -28,8 +28,6 @@ END_GAP_S = 1.0
 """Wait before RUN_END and before an announcement, in s. A device that is still stopping its microphone ignores the
 first, and the second would cut it off."""
 PLAY_LIMIT_S = 60.0  # Longest wait for the end of an answer.
-_SOUND_GRACE_S = 1.0
-"""How much longer than the longest command to wait for a device that sends less sound than it should, in seconds."""
 _REFUSAL_LOG = b"Multiple API Clients attempting to connect to Voice Assistant"
 
 
@@ -129,7 +127,7 @@ class EsphomeAssistant:
         self._report(f"assistant.run={conversation}; {levels}, volume {exact(settings.volume_multiplier)}")
         self._report("assistant.state=listening")
         self._command = CommandSound(RATE_HZ, 1, self._use.limit_s)
-        self._limit_timer = self._loop.call_later(self._use.limit_s + _SOUND_GRACE_S, self._end_command)
+        self._limit_timer = self._loop.call_later(self._use.limit_s + SOUND_GRACE_S, self._end_command)
         self._send_event("RUN_START")
         self._send_event("STT_START")
         return self._port

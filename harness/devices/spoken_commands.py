@@ -27,6 +27,8 @@ _FRAMES_PER_S = 100
 _QUIET_DBFS, _QUIET_FRAMES = -60.0, 10
 """The level that is assumed before the first sound, and for how many frames, since a command may begin with speech."""
 NOTHING_HEARD = "stt-no-text-recognized"
+SOUND_GRACE_S = 1.0
+"""How much longer than the longest command to wait for a device that sends less sound than it should, in seconds."""
 StoreClip = Callable[[Waveform, float], Clip]
 
 

@@ -10,6 +10,7 @@ import contextlib
 import json
 import queue
 import re
+import select
 import socket
 import threading
 from collections import deque
@@ -23,7 +24,7 @@ from harness.base import threads
 from harness.base.foreign import plain_text
 from harness.devices import tcp
 from harness.devices.outlet import BROKEN
-from harness.devices.spoken_commands import ANSWER_HZ, NOTHING_HEARD, CommandSound, ServerUse
+from harness.devices.spoken_commands import ANSWER_HZ, NOTHING_HEARD, SOUND_GRACE_S, CommandSound, ServerUse
 from harness.devices.text_streams import CONNECT_LIMIT_S, PIECE_BYTES
 from harness.devices.wire.segments import StreamSegment, WyomingEvents
 from harness.model.errors import DeviceError, HarnessError
@@ -78,7 +79,9 @@ class ServerLink:
         self._signals.setblocking(False)
         self._jobs: queue.SimpleQueue[Callable[[], object] | None] = threads.simple_queue()  # None: the end
         self._command: CommandSound | None = None
-        self._expects_command = self._plays_answer = False
+        self._expects_command = self._plays_answer = self._payload_is_sound = False
+        self._command_due_s = 0.0  # when the sound of the command in progress should have come, on the monotonic clock
+        self._run = 0  # number of the run that began last; the words and the answer of an earlier one are dropped
         self._answer_was_played = threads.event()
         self._threads = [
             threads.thread(run, name=f"wyoming {address}") for run in (self._listen, self._run_work_thread)
@@ -145,8 +148,9 @@ class ServerLink:
         try:
             for segment, at_s in self._early_segments:
                 self._handle_segment(segment, at_s)
-            while data := self._socket.recv(PIECE_BYTES):
+            while data := self._receive():
                 at_s = self._use.now_s()
+                self._queue_line(b"", at_s)  # whatever came shows that the satellite is there
                 for segment in self._events.feed(data, 0.0):
                     self._handle_segment(segment, at_s)
         except (OSError, DeviceError) as error:
@@ -160,10 +164,20 @@ class ServerLink:
             with contextlib.suppress(OSError):
                 self._signals.shutdown(socket.SHUT_WR)
 
+    def _receive(self) -> bytes:
+        """The next bytes from the satellite. A command whose sound does not come in time ends meanwhile."""
+        if self._expects_command:
+            poll = select.poll()
+            poll.register(self._socket, select.POLLIN)
+            if not poll.poll(1000 * max(0.0, self._command_due_s - threads.monotonic())):
+                self._end_command()
+        return self._socket.recv(PIECE_BYTES)
+
     def _handle_segment(self, segment: StreamSegment, at_s: float) -> None:
         """Reports an event, and does what a server must do about it. Sound belongs to the command in progress."""
         if segment.is_payload:
-            if self._expects_command and self._command is not None and self._command.feed(segment.content, at_s):
+            command = self._command if self._expects_command and self._payload_is_sound else None
+            if command is not None and command.feed(segment.content, at_s):
                 self._end_command()
             return
         if not segment.is_frame:
@@ -171,6 +185,7 @@ class ServerLink:
             return
         event = json.loads(segment.content)
         kind, data = event["type"], event["data"]
+        self._payload_is_sound = kind == "audio-chunk"
         if kind not in _UNREPORTED_KINDS:
             self._queue_line(b"\n%b\n" % segment.content, at_s)
         match kind:
@@ -180,7 +195,10 @@ class ServerLink:
                 self._use.tell(DeviceDescribed(self._use.id, Stamp(at_s), _describe(data)))
             case "run-pipeline" if data.get("start_stage") == "asr":
                 self._cut_off_command()
+                self._run += 1
+                self._answer_was_played.set()  # or it was cut off
                 self._expects_command, self._plays_answer = True, data.get("end_stage") == "tts"
+                self._command_due_s = threads.monotonic() + self._use.limit_s + SOUND_GRACE_S
                 self._send_and_report("transcribe")
             case "run-pipeline" if data.get("start_stage") == "wake":
                 raise DeviceError(
@@ -201,7 +219,7 @@ class ServerLink:
         """Ends a command: its sound is stored and answered."""
         self._expects_command, command, self._command = False, self._command, None
         self._send_and_report("voice-stopped")
-        self._jobs.put(partial(self._answer, command))
+        self._jobs.put(partial(self._answer, command, self._run))
 
     def _cut_off_command(self) -> None:
         """Ends a command that was cut off: its sound is stored."""
@@ -233,21 +251,26 @@ class ServerLink:
             with contextlib.suppress(OSError):  # the reading thread reports why the connection has ended
                 job()
 
-    def _answer(self, command: CommandSound | None) -> None:
+    def _answer(self, command: CommandSound | None, run: int) -> None:
         """Stores the sound of a command, and recognises it if there is a recogniser. None: no sound came."""
         waveform = None if command is None else self._use.keep_command(command)
         answerer = self._use.answerer
         recogniser = None if answerer is None else answerer.recogniser
         if waveform is None:
-            self._handle_words("")
-        elif recogniser is None:
+            self._handle_words(run, "")
+        elif recogniser is not None:
+            recogniser.transcribe_later(waveform, lambda words: self._jobs.put(partial(self._handle_words, run, words)))
+        elif run == self._run:
             self._send_no_words(ends=False)
-            self._speak_answer("")
-        else:
-            recogniser.transcribe_later(waveform, lambda words: self._jobs.put(partial(self._handle_words, words)))
+            self._speak_answer(run, "")
 
-    def _handle_words(self, words: str | HarnessError) -> None:
-        """Sends the recognised words and answers them, or reports that there are none."""
+    def _handle_words(self, run: int, words: str | HarnessError) -> None:
+        """Sends the recognised words and answers them, or reports that there are none. Drops those of an earlier run.
+
+        The satellite would take them for the words of its present command.
+        """
+        if run != self._run:
+            return
         if isinstance(words, HarnessError):
             self._use.tell(Unread(self._use.id, Stamp(self._use.now_s()), f"the recogniser failed: {words}"))
             self._send("error", {"text": "the recogniser failed", "code": "stt-stream-failed"})
@@ -257,7 +280,7 @@ class ServerLink:
             self._send_no_words()
         else:
             self._send_and_report("transcript", {"text": words})
-            self._speak_answer(words)
+            self._speak_answer(run, words)
 
     def _send_no_words(self, *, ends: bool = True) -> None:
         """Makes the satellite wait for its wake word again. No words were recognised, so this is not reported.
@@ -268,7 +291,7 @@ class ServerLink:
         if ends:
             self._report_end()
 
-    def _speak_answer(self, words: str) -> None:
+    def _speak_answer(self, run: int, words: str) -> None:
         """Sends the spoken answer, and waits until it was played. Without an answer, only the end is reported."""
         answerer = self._use.answerer
         text = "" if answerer is None else answerer.answer(words).strip()
@@ -289,8 +312,14 @@ class ServerLink:
         for start in range(0, len(content), 2 * _CHUNK_SAMPLES):
             self._send("audio-chunk", sound, content[start : start + 2 * _CHUNK_SAMPLES])
         self._send("audio-stop", {"timestamp": 1000 * len(samples) // ANSWER_HZ})
-        if not self._answer_was_played.wait(len(samples) / ANSWER_HZ + PLAYED_LATE_S):
-            self._report_end()
+        until_s = threads.monotonic() + len(samples) / ANSWER_HZ + PLAYED_LATE_S
+        while not self._answer_was_played.wait(min(PING_INTERVAL_S, max(0.0, until_s - threads.monotonic()))):
+            if run != self._run:
+                return
+            if threads.monotonic() >= until_s:
+                self._report_end()
+                return
+            self._send("ping")
 
     def _report_end(self) -> None:
         """Reports the end of a command for which the satellite reports none."""

@@ -44,6 +44,7 @@ from tests.ports import free_port
 from tests.seen import HELD, Around, Seen, share_held, until
 
 RUN = {"start_stage": "asr", "end_stage": "tts", "restart_on_end": False}
+SOUND: dict[str, object] = {"rate": RATE_HZ, "width": 2, "channels": 1}
 
 
 class Served:
@@ -159,6 +160,56 @@ def test_silence_is_not_understood_when_the_time_is_over(serve: Serve) -> None:
     assert server.kept().duration_s == pytest.approx(1, abs=0.1)
     assert not server.seen.first(Intent).name
     assert not server.seen.of(Transcript)
+
+
+def test_a_command_without_sound_ends_when_its_time_is_over(serve: Serve) -> None:
+    server = serve(listen_limit_s=1)
+    server.satellite.say("run-pipeline", RUN)
+    assert not server.seen.first(Intent).name
+    until(lambda: server.heard("transcript"))
+
+
+def test_only_the_payload_of_sound_belongs_to_a_command(serve: Serve) -> None:
+    server = serve()
+    server.satellite.say("run-pipeline", RUN)
+    for kind, size in (("audio-chunk", 3200), ("snapshot", 32_000), ("audio-chunk", 3200)):
+        server.satellite.say(kind, SOUND, size)
+    server.satellite.say("audio-stop")
+    assert len(server.kept().samples) == 3200
+
+
+def test_a_new_run_ends_the_answer_of_the_one_before(serve: Serve) -> None:
+    server = serve(answer="no")
+    for _ in range(2):
+        server.satellite.say("run-pipeline", RUN)
+        server.satellite.say("audio-chunk", SOUND, 3200)
+        server.satellite.say("audio-stop")
+        until(lambda: server.heard("audio-stop"), otherwise="no answer")
+    server.seen.wait(lambda: len(server.seen.of(Status)) == 7, 30, "the end of the second answer")
+    states = [status.state.value for status in server.seen.of(Status)]
+    assert states == [*["listening", "thinking", "speaking"] * 2, "idle"]
+
+
+def test_words_of_a_command_before_the_present_one_are_dropped(serve: Serve) -> None:
+    server = serve(recogniser="moonshine")
+    server.hear(speech()[: -RATE_HZ // 2], speed=1000)
+    server.satellite.say("audio-stop")
+    server.satellite.say("run-pipeline", RUN)
+    server.seen.first(SoundKept)
+    server.satellite.say("audio-chunk", SOUND, 32_000)
+    server.satellite.say("audio-stop")
+    assert not server.seen.first(Intent).name
+    assert not server.seen.of(Transcript)
+    until(lambda: server.heard("transcript"))
+    assert len(server.heard("transcript")) == 1  # none of the first command, which would end the second
+
+
+def test_a_satellite_that_answers_pings_is_not_silent(serve: Serve) -> None:
+    server, until_s = serve(silence_limit_s=2), time.monotonic() + 3
+    while time.monotonic() < until_s:
+        server.satellite.say("pong")
+        time.sleep(0.1)
+    assert not server.seen.of(LinkLost)
 
 
 def test_satellite_lost_during_a_command_keeps_the_sound_received(serve: Serve) -> None:
