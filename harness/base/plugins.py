@@ -77,7 +77,7 @@ def replacement(group: Group, name: str) -> str:
 
 
 def load(group: Group, name: str, *, place: Place | None = None) -> Any:
-    """The class or function of a name; PluginError if there is none or it cannot be imported."""
+    """The class or function of a name; PluginError if there is none or it cannot be imported, for whatever reason."""
     point: EntryPoint | None = next(iter(_group_points(group).select(name=name)), None)
     kind = group.value.removeprefix("harness.").replace("_", " ").removesuffix("s")
     if remedy := replacement(group, name):
@@ -92,10 +92,11 @@ def load(group: Group, name: str, *, place: Place | None = None) -> Any:
         )
     try:
         return point.load()
-    except ImportError as error:
-        raise PluginError(
-            f"the {kind} {name!r} cannot be loaded: {error}", place=place, remedy="Install the missing library"
-        ) from error
+    except Exception as error:  # code of others, which may fail in any way
+        is_missing = isinstance(error, ImportError)
+        remedy = "Install the missing library" if is_missing else f"Correct {point.value}, or install it again"
+        why = str(error) if is_missing else f"{type(error).__name__}: {error}"
+        raise PluginError(f"the {kind} {name!r} cannot be loaded: {why}", place=place, remedy=remedy) from error
 
 
 def import_extra(package: str, subject: str, extra: str, note: str = "") -> Any:

@@ -290,7 +290,7 @@ def host_checks(connections: Sequence[tuple[str, str, object]]) -> Iterator[Chec
     for driver in names(Group.DRIVERS):
         try:
             driver_class = load(Group.DRIVERS, driver)
-        except (PluginError, AttributeError):
+        except PluginError:
             continue  # doctor reports this in its check of plug-ins
         driver_connections = [(id, options) for id, driver_of_id, options in connections if driver_of_id == driver]
         if isinstance(driver_class, ChecksHost):

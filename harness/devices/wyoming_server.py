@@ -80,8 +80,8 @@ class ServerLink:
         self._jobs: queue.SimpleQueue[Callable[[], object] | None] = threads.simple_queue()  # None: the end
         self._command: CommandSound | None = None
         self._expects_command = self._plays_answer = self._payload_is_sound = False
-        self._command_due_s = 0.0  # when the sound of the command in progress should have come, on the monotonic clock
-        self._run = 0  # number of the run that began last; the words and the answer of an earlier one are dropped
+        self._command_due_s = 0.0  # a command without enough sound ends then, on the monotonic clock
+        self._run = 0  # Number of the latest run. The words and the answer of an earlier one are dropped.
         self._answer_was_played = threads.event()
         self._threads = [
             threads.thread(run, name=f"wyoming {address}") for run in (self._listen, self._run_work_thread)

@@ -33,16 +33,17 @@ def options_adapter(options: type) -> TypeAdapter[Any]:
 
 
 def installed_driver(name: str, findings: Findings, key_path: KeyPath) -> type | None:
-    """The driver class of that name. None if there is none or it cannot be loaded, which is noted."""
+    """The driver class of that name. None if there is none or it cannot be used, which is noted."""
     try:
         driver = plugins.load(plugins.Group.DRIVERS, name)
-    except (PluginError, AttributeError) as error:
-        if isinstance(error, PluginError):
-            findings.add(key_path, error.what, error.remedy)
-        else:
-            findings.add(key_path, str(error), "Install it again")
+    except PluginError as error:
+        findings.add(key_path, error.what, error.remedy)
         return None
-    return driver if isinstance(driver, type) else None
+    if not isinstance(driver, type) or not dataclasses.is_dataclass(getattr(driver, "Options", None)):
+        problem = f"the driver {name!r} is not a class with a dataclass `Options`"
+        findings.add(key_path, problem, "Write it as docs/how-to/add-a-transport.md shows")
+        return None
+    return driver
 
 
 def check_options(driver: type, values: dict[str, Plain], findings: Findings, key_path: KeyPath) -> object | None:

@@ -12,8 +12,11 @@ import pytest
 
 import harness
 from harness.base.plugins import Group, load, names, pip_install
-from harness.cli.doctor.checks import EXTRAS
+from harness.cli.doctor.checks import EXTRAS, plug_ins
+from harness.devices.declared import host_checks
+from harness.engines.offline_loading import catalogue
 from harness.model.errors import Place, PluginError
+from harness.session.engine.engine import installed_recogniser
 
 
 def test_the_shipped_plugins_are_installed() -> None:
@@ -44,6 +47,28 @@ def test_a_wrong_name_is_answered_with_the_nearest_and_with_all() -> None:
     assert "'loudspeaker'" in text
     assert "microphone" in text
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("code", ["", "import no_such_module", "def (", "raise RuntimeError('no licence')"])
+def test_a_plugin_of_others_that_does_not_load_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    name = f"acme_{len(code)}"  # Python imports a name once
+    (tmp_path / f"{name}.py").write_text(code, encoding="utf-8")
+    installed = tmp_path / f"{name}-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
+    groups = "".join(f"[{group}]\n{name} = {name}:Acme\n" for group in Group)
+    (installed / "entry_points.txt").write_text(groups, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for group in Group:
+        with pytest.raises(PluginError, match=f"'{name}' cannot be loaded: "):
+            load(group, name)
+    # What lists all plug-ins goes on with the others.
+    assert name in {engine.name for engine in catalogue()}
+    assert installed_recogniser() != name
+    assert list(host_checks([]))
+    assert name in next(plug_ins()).says
 
 
 DRAWING = {"cli", "dashboard"}

@@ -267,10 +267,10 @@ def plug_ins() -> Iterator[Check]:
     for name in names:
         try:
             plugins.load(plugins.Group.DRIVERS, name)
-        except (PluginError, AttributeError) as error:
+        except PluginError as error:
             broken.append(f"{name}: {error}")
     if broken:
-        yield Check("drivers", Level.FAIL, "; ".join(broken), "Install voice-harness again")
+        yield Check("drivers", Level.FAIL, "; ".join(broken), "Install their packages again")
     else:
         yield Check("drivers", Level.OK, ", ".join(names))
 

@@ -32,7 +32,7 @@ from harness.base.ports import Clock, Driver, Hears, KeepsSound, Recogniser, Sti
 from harness.devices.declared import is_simulated
 from harness.devices.orders import DevicePower
 from harness.model.bench import Bench, OperatorPresence
-from harness.model.errors import DeviceError, HarnessError, InputError, LogError
+from harness.model.errors import DeviceError, HarnessError, InputError, LogError, PluginError
 from harness.model.feed import Answered, Command, Goodbye, Meters, Replay, StateChanged, StateWord, Welcome
 from harness.model.numbers import exact, fixed
 from harness.model.observation import LinkBack, LinkLost, Observation
@@ -85,11 +85,12 @@ def replay(loudspeaker: Stimulates | None, folder: Path, clips: Mapping[str, Cli
 
 
 def installed_recogniser() -> str | None:
-    """Name of the first recogniser whose packages are installed; None without one."""
+    """Name of the first recogniser that can be loaded and whose packages are installed; None without one."""
     for name in names(Group.RECOGNISERS):
-        kind: type[Recogniser] = load(Group.RECOGNISERS, name)
-        if kind.installed():
-            return name
+        with contextlib.suppress(PluginError):
+            kind: type[Recogniser] = load(Group.RECOGNISERS, name)
+            if kind.installed():
+                return name
     return None
 
 

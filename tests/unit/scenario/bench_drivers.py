@@ -17,6 +17,7 @@ ENTRY_POINTS = """\
 test_speaker = tests.unit.scenario.bench_drivers:Speaker
 test_ears = tests.unit.scenario.bench_drivers:Ears
 test_lost = tests.unit.library.no_such_module:Lost
+test_function = tests.unit.scenario.bench_drivers:write_entry_points
 """
 
 
