@@ -323,9 +323,13 @@ class LabSoundServer:
 
     def _write_files(self) -> None:
         """Writes all configuration files, and removes what an earlier daemon left."""
-        if len(str(self.folder / "native")) > _SOCKET_PATH_BYTES:
+        if len(os.fsencode(self.folder / "native")) > _SOCKET_PATH_BYTES:
             raise LabError(
                 f"the path {self.folder} is too long for a socket", remedy="Set HARNESS_LAB to a shorter path"
+            )
+        if len(str(self.folder).split()) > 1:  # PulseAudio separates addresses of servers by blanks
+            raise LabError(
+                f"the path {self.folder} contains a blank", remedy="Set HARNESS_LAB to a path without blanks"
             )
         for folder in (self.folder, self.folder / "run", self.folder / "state"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -113,6 +113,10 @@ def test_leftover_sound_server_is_stopped_first(server: LabSoundServer) -> None:
         other.stop()
 
 
-def test_a_folder_that_is_too_long_is_refused(folder: Path) -> None:
-    with pytest.raises(LabError, match="too long for a socket"):
-        LabSoundServer(folder / ("x" * 100)).start()
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("x" * 100, "too long for a socket"), ("ä" * 50, "too long for a socket"), ("a b", "contains a blank")],
+)
+def test_a_folder_that_pulseaudio_cannot_use_is_refused(folder: Path, name: str, problem: str) -> None:
+    with pytest.raises(LabError, match=problem):
+        LabSoundServer(folder / name).start()
