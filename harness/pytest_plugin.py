@@ -6,6 +6,8 @@ report. pytest loads this module in every run, so it imports the harness only on
 
 from __future__ import annotations
 
+import glob
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 _RUN_ITEM = "session", "run"
 _RUNS = pytest.StashKey[dict[Path, "ScenarioRun"]]()
+_CONFIGURED = pytest.StashKey[set[str]]()
+"""The files that `harness_scenarios` names."""
 _IS_SCENARIO = re.compile(rb"^scenario[ \t]*:", re.MULTILINE)
 
 
@@ -197,6 +201,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if not bench.is_file():
         raise pytest.UsageError(f"--bench: {bench} is not a file. Name the bench file.")
     config.stash[_RUNS] = {}
+    root = str(config.rootpath)
+    config.stash[_CONFIGURED] = {
+        os.path.normpath(os.path.join(root, name))
+        for pattern in config.getini("harness_scenarios")
+        for name in glob.iglob(pattern, root_dir=root, recursive=True)
+    }
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
@@ -204,9 +214,8 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFi
     config = parent.config
     if file_path.suffix not in (".yaml", ".yml") or (runs := config.stash.get(_RUNS, None)) is None:
         return None
-    named = parent.session.isinitpath(file_path)
-    matched = any(file_path.match(str(config.rootpath / glob)) for glob in config.getini("harness_scenarios"))
-    if not (named or matched) or not _IS_SCENARIO.search(file_path.read_bytes()):
+    is_named = parent.session.isinitpath(file_path) or str(file_path) in config.stash[_CONFIGURED]
+    if not is_named or not _IS_SCENARIO.search(file_path.read_bytes()):
         return None
     if file_path not in runs:  # pytest may collect a file for each argument
         runs[file_path] = ScenarioRun(file_path, config.getoption("--bench"), config.getoption("--harness-sessions"))

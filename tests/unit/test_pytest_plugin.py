@@ -98,8 +98,12 @@ def test_unselected_or_invalid_scenarios_play_nothing(
     assert sessions(lab) == []
 
 
-def test_the_configuration_may_name_scenarios(pytester: pytest.Pytester, lab: Path) -> None:
-    pytester.makeini(f"{INI}harness_scenarios = thr*.yaml\n")
+@pytest.mark.parametrize("pattern", ["thr*.yaml", "nightly/**/thr*.yaml", "nightly/../thr*.yaml"])
+def test_the_configuration_may_name_scenarios(pytester: pytest.Pytester, lab: Path, pattern: str) -> None:
+    pytester.makeini(f"{INI}harness_scenarios = {pattern}\n")
+    (lab / "nightly" / "of" / "radios").mkdir(parents=True)
+    if "**" in pattern:
+        (lab / "three.yaml").rename(lab / "nightly" / "of" / "radios" / "three.yaml")
     result = pytester.runpytest_subprocess("--bench", "bench.yaml", "--collect-only", "-q")
     result.stdout.fnmatch_lines(["5 tests collected*"])
 
