@@ -32,7 +32,8 @@ class Faults:
     def __init__(self, rules: Sequence[FaultRule], seed: int, use_counts: Sequence[int] = ()) -> None:
         self._rules = tuple(rules)
         self._use_counts = [*use_counts][: len(self._rules)] + [0] * (len(self._rules) - len(use_counts))
-        self._random = random.Random(seed)
+        # Else the random numbers of the first start would come again after every restart.
+        self._random = random.Random(f"{seed} {use_counts}" if use_counts else seed)
 
     @property
     def use_counts(self) -> tuple[int, ...]:

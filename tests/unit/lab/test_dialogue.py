@@ -422,6 +422,17 @@ def test_random_faults_follow_the_seed_and_the_configured_rate() -> None:
     assert 80 < sum(map(len, runs[0])) < 160
 
 
+def test_random_faults_keep_their_rate_across_restarts() -> None:
+    rules = (FaultRule(FaultAction.SILENT, probability=0.3), FaultRule(FaultAction.RESTART))
+    effects: list[bool] = []
+    counts: tuple[int, ...] = ()
+    for _ in range(400):
+        faults = Faults(rules, 0, counts)
+        effects.append(FaultAction.SILENT in faults.degrade(1, "x").actions)
+        counts = faults.use_counts
+    assert 80 < sum(effects) < 160
+
+
 def test_missed_wakes_are_chosen_by_number_and_faults_combine() -> None:
     faults = Faults(
         (
