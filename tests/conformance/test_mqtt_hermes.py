@@ -259,6 +259,17 @@ def test_a_service_that_dies_without_a_last_will_is_noticed(broker: Broker, tmp_
         assert not [line for line in device.of(LogLine) if "hotwords" in line.text]
 
 
+def test_a_sound_ends_with_the_service_that_should_hear_it(broker: Broker, tmp_path: Path) -> None:
+    profile = load_profile("hermes_rhasspy", beside=tmp_path)
+    profile = replace(profile, heartbeat=replace(known(profile.heartbeat), within_s=1))
+    with Watch(tmp_path, profile, address=f"127.0.0.1:{broker.port}") as device:
+        with WakeWordService(broker, "default"):
+            device.driver.play("one", tone(30.0))
+            device.first(Wake)
+        device.first(LinkLost)
+        assert not device.end("one").complete
+
+
 def test_a_service_that_has_never_answered_is_not_lost(broker: Broker, tmp_path: Path) -> None:
     profile = load_profile("hermes_rhasspy", beside=tmp_path)
     profile = replace(profile, audio=None, heartbeat=replace(known(profile.heartbeat), within_s=1))

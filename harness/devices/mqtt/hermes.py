@@ -191,8 +191,11 @@ class HermesMicrophone(HermesSound):
     def _publish_frame(self, due_s: float, late_s: float) -> None:
         """Publishes the frame whose last sample is due at due_s."""
         with self._outlet.lock:
+            if not self._outlet.link_is_up:  # such as a service that shows no sign of life: the broker is still there
+                self._end(self._stamp_now(), complete=False, why="the link is lost")
+                return
             playing = self._playing
-            if not self._outlet.link_is_up or (playing is None and due_s > self._sends_until_s):
+            if playing is None and due_s > self._sends_until_s:
                 return
             frame = np.zeros(self._frame_samples, np.int16)
             if playing is not None:
