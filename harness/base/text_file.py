@@ -133,6 +133,11 @@ def fault_in(line: str, place: Place, encoding: str) -> InputError | None:
     return InputError(problem, place=fault_place, remedy=remedy)
 
 
+def as_text(line: str) -> str:
+    """A line with U+FFFD for each character that is not text, so that `fault_in` finds none."""
+    return _NOT_TEXT.sub("\ufffd", line)
+
+
 def is_comment(line: str) -> bool:
     """Whether a line is a comment."""
     return COMMENT in line and line.lstrip().startswith(COMMENT)

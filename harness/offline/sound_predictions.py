@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.base.child_process import descendants_cpu_s
 from harness.base.foreign import plain_text
 from harness.base.progress import tracked
-from harness.base.text_file import without_mark
+from harness.base.text_file import as_text, without_mark
 from harness.engines.offline_loading import load_engine
 from harness.model.errors import InputError, InputProblems, Place, nearest
 from harness.model.frozen import frozen
@@ -93,7 +93,8 @@ def _prediction_of(
             Utterance(utterance_id), f"{outcome.rejected}: {outcome.detail or outcome.error}".rstrip(": ")
         )
     answer = outcome.said
-    words = () if answer is None else tuple(answer.text.split())
+    # A recogniser may break a character. Its word is wrong, but the file of predictions must stay readable.
+    words = () if answer is None else tuple(as_text(word) for word in answer.text.split())
     cost = SoundCost(round(cpu_s, 4), round(elapsed_s, 4), outcome.seconds)
     if kind is not EngineKind.FRAME:
         return SoundPrediction(Utterance(utterance_id, words, cost=cost))

@@ -63,6 +63,18 @@ def test_a_program_is_charged_for_its_own_processor_time(tmp_path: Path) -> None
     assert cost.cpu_s > 0.02
 
 
+def test_characters_that_are_not_text_leave_the_predictions_readable(tmp_path: Path) -> None:
+    write_sound(tmp_path / "loud.wav", (0.2, 0.5))
+    program = file_with(
+        tmp_path / "recogniser.py",
+        """import sys; sys.stdin.buffer.read(); print('{"text": "turn\\\\u2028 caf\\\\ud800 \\\\u0000on"}')""",
+    )
+    settings = [("mode", "once"), ("kind", "transcript")]
+    task = task_of(f"process:{sys.executable} {program}", settings)
+    (prediction,) = predictions(task, {"a": tmp_path / "loud.wav"}, resample=False)
+    assert prediction.utterance.words == ("turn", "caf\ufffd", "\ufffdon")
+
+
 def test_a_missing_file_is_refused_with_its_line_before_anything_is_played(tmp_path: Path) -> None:
     sound_list = file_with(tmp_path / "sounds.csv", "id,audio\na,gone.wav\nb,\n")
     with pytest.raises(InputProblems) as error:
