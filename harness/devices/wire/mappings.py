@@ -106,11 +106,22 @@ def parse_json(payload: bytes) -> PlainValue:
         raise MappingError(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
     try:
         document: PlainValue = json.loads(payload.decode("utf-8"), parse_constant=refuse_constant)
+        if b"\\ud" in payload.lower():
+            document = _without_half_characters(document)
     except UnicodeDecodeError as error:
         raise MappingError("not UTF-8") from error
     except (ValueError, RecursionError) as error:
         raise MappingError("not JSON") from error
     return document
+
+
+def _without_half_characters(document: PlainValue) -> PlainValue:
+    """A document with "?" for each half of a surrogate pair, such as an emoji that a device cut. No log can store it.
+
+    TypeError for anything but JSON.
+    """
+    plain: PlainValue = json.loads(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))
+    return plain
 
 
 def resolve_pointer(document: PlainValue, pointer: str) -> PlainValue:
@@ -192,7 +203,9 @@ def _parse_printed(type: str, data: str) -> dict[str, PlainValue] | None:
     """An event that Python printed, as the JSON object that it stands for; None if its data are not a mapping."""
     try:
         literal = ast.literal_eval(data)  # texts, numbers, lists and mappings alone
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        if "\\ud" in data.lower():
+            literal = _without_half_characters(literal)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
     return {"type": type, "data": literal} if isinstance(literal, dict) else None
 

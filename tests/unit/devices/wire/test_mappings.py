@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from harness.devices.profiles.profile import load_profile
 from harness.devices.wire.console import Console
 from harness.devices.wire.lines import LineRules, MappingError
-from harness.devices.wire.mappings import for_device, observations, resolve_pointer, topic_matches, without_covered
+from harness.devices.wire.mappings import (
+    for_device,
+    message_of,
+    observations,
+    resolve_pointer,
+    topic_matches,
+    without_covered,
+)
 from harness.model.bench import ConsoleSettings, LineMapping, MessageMapping, ObservationKind
 from harness.model.observation import (
     DeviceDescribed,
@@ -190,6 +197,20 @@ def test_unmappable_message_becomes_a_log_line_with_the_reason(payload: bytes, r
 def test_no_payload_raises_an_error(payload: bytes) -> None:
     rules = [MessageMapping("t", kind, (("text", "/text"),)) for kind in (KIND.TRANSCRIPT, KIND.LOG)]
     assert observations(rules, "t", payload, AT, "dev")
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [(r"ok \ud83d", "ok ?"), (r"ok \uD83D\uDE00", "ok \U0001f600"), (r"\\ud83d", r"\ud83d"), (r"\u00fcd", "üd")],
+)
+def test_half_a_character_is_replaced_since_no_log_can_store_it(sent: str, expected: str) -> None:
+    rule = MessageMapping("t", KIND.TRANSCRIPT, (("text", "/text"),))
+    assert seen(rule, b'{"text": "%b"}' % sent.encode()) == Transcript("dev", AT, expected)
+    printed = f"DEBUG:root:Event(type='transcript', data={{'text': '{sent}'}}, payload=None)"
+    message = message_of(printed)
+    assert message is not None
+    if "DE00" not in sent:  # Python prints a whole character as it is
+        assert message["data"] == {"text": expected}
 
 
 @pytest.mark.parametrize(
