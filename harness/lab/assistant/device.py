@@ -176,6 +176,8 @@ class AssistantDevice:
         if self._faults.misses(self.wakes):
             _log.info("wake %d ignored (fault: miss_wake)", self.wakes)
             self._ears.wait_for_call()
+            if self._state in (DeviceState.LISTENING, DeviceState.DIALOGUE_OPEN):
+                self._on_no_request()  # else it would never leave that state: its ears have stopped listening
             return
         self._called_s = time.monotonic()
         self._query += 1
