@@ -290,7 +290,7 @@ class Renderer:
         if recipe.placement is not None:
             for response in fields["placement"]["room"]["recorded"]:
                 response["path"] = content_sha256(response["path"])
-            fields["placement"]["made_by"] = None if recipe.placement.room.box is None else rooms.library_version()
+            fields["placement"]["made_by"] = rooms.made_by(recipe.placement.room)
         fields["made_by"] = {
             "voice": self.voice(recipe.voice.engine).version() if spoken else None,
             "renderer": RENDERER_VERSION,

@@ -11,7 +11,7 @@ import numpy as np
 from harness.base.plugins import import_extra
 from harness.model.errors import InputError
 from harness.model.numbers import exact, seconds
-from harness.model.stimulus import SOUND_M_PER_S, Pattern, Placement, Samples, ShoeBox, Waveform
+from harness.model.stimulus import SOUND_M_PER_S, LevelAt, Pattern, Placement, RoomSpec, Samples, ShoeBox, Waveform
 from harness.sound.recordings import at_rate
 from harness.sound.recordings import read as read_recording
 
@@ -47,9 +47,12 @@ def apply_room(waveform: Waveform, placement: Placement) -> Waveform:
     return Waveform(np.asarray(reverberant, dtype=np.float32), waveform.rate_hz)
 
 
-def library_version() -> str:
-    """The version of the library that simulates boxes."""
-    return str(_pyroomacoustics().__version__)
+def made_by(room: RoomSpec) -> str | None:
+    """What decides the sound of a room beside its keys and files: the version of the library, and later corrections."""
+    if room.box is None:
+        return "scaled to the rate" if room.level_at is LevelAt.TALKER else None
+    version = str(_pyroomacoustics().__version__)
+    return version if room.box.talker_pattern is Pattern.OMNI else f"{version}, faced in height"
 
 
 def _pyroomacoustics() -> Any:
@@ -62,7 +65,9 @@ def _response(placement: Placement, rate_hz: int) -> tuple[Samples, int]:
     """The impulse response, and the number of the sample with the direct sound."""
     if placement.room.box is not None:
         return _simulate(placement.room.box, placement.distance_m, placement.angle_deg, rate_hz)
-    response = at_rate(read_recording(placement.room.recorded[0].path), rate_hz).samples
+    recording = read_recording(placement.room.recorded[0].path)
+    # Unlike a sound, a response has larger samples at a lower rate: they are sums over longer times.
+    response = at_rate(recording, rate_hz).samples * np.float32(recording.rate_hz / rate_hz)
     return response, int(np.argmax(np.abs(response)))
 
 
@@ -73,8 +78,11 @@ def _simulate(box: ShoeBox, distance_m: float, angle_deg: float, rate_hz: int) -
     talker = box.talker_m(distance_m, angle_deg)
     absorption, order = _fit_walls(box.size_m, box.rt60_s)
     room = simulator.ShoeBox(box.size_m, fs=rate_hz, materials=simulator.Material(absorption), max_order=order)
-    to_device_deg = math.degrees(math.atan2(box.device_m[1] - talker[1], box.device_m[0] - talker[0]))
-    room.add_source(list(talker), directivity=_directivity(simulator, box.talker_pattern, to_device_deg))
+    x, y, z = (device - mouth for device, mouth in zip(box.device_m, talker, strict=True))
+    to_device_deg, from_above_deg = math.degrees(math.atan2(y, x)), math.degrees(math.atan2(math.hypot(x, y), z))
+    room.add_source(
+        list(talker), directivity=_directivity(simulator, box.talker_pattern, to_device_deg, from_above_deg)
+    )
     microphone = _directivity(simulator, box.device_pattern, box.device_faces_deg)
     room.add_microphone(list(box.device_m), directivity=microphone)
     room.compute_rir()
@@ -84,11 +92,14 @@ def _simulate(box: ShoeBox, distance_m: float, angle_deg: float, rate_hz: int) -
     return np.asarray(room.rir[0][0], dtype=np.float32), round(delay)
 
 
-def _directivity(simulator: Any, pattern: Pattern, azimuth_deg: float) -> Any:
-    """The simulator's object for a horizontal directivity; None for an omnidirectional one."""
+def _directivity(simulator: Any, pattern: Pattern, azimuth_deg: float, from_above_deg: float = 90.0) -> Any:
+    """The simulator's object for a directivity; None for an omnidirectional one.
+
+    from_above_deg: angle from straight up, 90 for horizontal.
+    """
     if pattern is Pattern.OMNI:
         return None
-    facing = simulator.directivities.DirectionVector(azimuth=azimuth_deg, colatitude=90, degrees=True)
+    facing = simulator.directivities.DirectionVector(azimuth=azimuth_deg, colatitude=from_above_deg, degrees=True)
     return simulator.directivities.CardioidFamily(orientation=facing, p=_SHARES[pattern])
 
 

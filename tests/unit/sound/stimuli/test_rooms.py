@@ -96,6 +96,15 @@ def test_a_device_hears_less_from_its_side(pattern: Pattern, angle_deg: float, f
     assert rms_dbfs(in_front.samples) - rms_dbfs(heard.samples) == pytest.approx(fall_db, abs=0.1)
 
 
+@pytest.mark.parametrize("pattern", [Pattern.CARDIOID, Pattern.FIGURE_EIGHT])
+@pytest.mark.parametrize("height_m", [0.4, 1.0, 2.2])
+def test_a_talker_above_or_below_the_device_faces_it(pattern: Pattern, height_m: float) -> None:
+    box = ShoeBox((10, 10, 10), 0.0, (5, 5, 1.0), talker_height_m=height_m)
+    equal_on_all_sides = apply_room(click(), Placement(RoomSpec("all", box), 0.5, 20.0))
+    facing = apply_room(click(), Placement(RoomSpec("some", replace(box, talker_pattern=pattern)), 0.5, 20.0))
+    assert rms_dbfs(facing.samples) == pytest.approx(rms_dbfs(equal_on_all_sides.samples), abs=0.05)
+
+
 def test_the_snr_is_that_at_the_device() -> None:
     noise = NoiseSpec(NoiseKind.PINK, 9.0)
     alone = Renderer(None).render(replace(DRY, placement=LIVING.placement(3.0, 10.0)))
@@ -130,6 +139,17 @@ def test_a_recorded_response_is_heard_as_it_was_recorded(tmp_path: Path) -> None
     assert level_dbfs(rendered.waveform) == pytest.approx(-26.0, abs=0.1)
     with pytest.raises(InputError, match="no impulse response"):
         apply_room(sound, kitchen.placement(2.0, 44.0))
+
+
+@pytest.mark.parametrize("rate_hz", [8000, 16_000, 48_000])
+def test_the_gain_of_a_recorded_response_is_the_same_at_every_rate(tmp_path: Path, rate_hz: int) -> None:
+    response = np.zeros(4800)
+    response[100] = 0.5
+    soundfile.write(tmp_path / "response.wav", response, 48_000, subtype="FLOAT")
+    hall = RoomSpec("hall", None, (ImpulseResponse(str(tmp_path / "response.wav")),), LevelAt.TALKER)
+    tone = np.sin(2 * np.pi * 1000 * np.arange(rate_hz) / rate_hz).astype(np.float32)
+    heard = apply_room(Waveform(tone, rate_hz), hall.placement(1.0, 0.0))
+    assert rms_dbfs(heard.samples[: rate_hz // 2]) == pytest.approx(rms_dbfs(tone) - 6.02, abs=0.1)
 
 
 def test_a_stimulus_lasts_until_its_last_reverberation_and_is_cached_by_its_room(tmp_path: Path) -> None:
