@@ -187,7 +187,7 @@ class Mixer:
             speech_peak = float(np.abs(speech.samples).max())
             if background_peak + gain * speech_peak > 1.0:
                 # The sum would be clipped, so make the phrase quieter. Its label has the resulting SNR.
-                factor = max(MIN_GAIN, (1.0 - background_peak) / speech_peak) / gain
+                factor = max(min(MIN_GAIN, gain), (1.0 - background_peak) / speech_peak) / gain
                 gain, snr_db = gain * factor, snr_db + 20 * float(np.log10(factor))
             background += np.float32(gain) * speech.samples
             self._unused_phrases.pop()

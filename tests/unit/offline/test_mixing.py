@@ -184,3 +184,13 @@ def _too_long(folder: Path) -> None:
 def test_invalid_mixes_are_refused_first(folder: Path, wrong: Callable[[Path], None], message: str) -> None:
     with pytest.raises(InputError, match=message):
         wrong(folder)
+
+
+def test_a_phrase_far_below_clicks_is_not_made_louder(folder: Path) -> None:
+    clicks = 0.001 * np.random.default_rng(3).standard_normal(20 * RATE_HZ)
+    clicks[::1600] = 0.9999
+    soundfile.write(folder / "clicks.flac", clicks, RATE_HZ)
+    mixed("quiet", "--background", "clicks.flac", "--snr", "-12", "-12")
+    rows = [line.split(",") for path in Path("quiet").glob("*.csv") for line in path.read_text().splitlines()[1:]]
+    assert len(rows) >= 4
+    assert {float(row[3]) for row in rows} == {-12.0}
