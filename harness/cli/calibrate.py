@@ -34,6 +34,8 @@ RECORD_S = 5.0
 """Time over which the microphone's level is measured."""
 MIN_RECORDED_DBFS = -80.0
 """A quieter recording counts as silence."""
+ABOVE_ROOM_DB = 10.0
+"""Least level of the sound above the room's noise. The noise then adds 0.4 dB at most."""
 EQUALISE_S = 20.0
 QUIET_S = 3.0
 """Seconds of sound that are recorded for the equaliser, and then of the noise without it."""
@@ -121,7 +123,7 @@ def command(
     choose_one(equalise=equalise, meter=meter.meter, meter_reading=meter.reading)
     choose_one(equalise=equalise, calibrator=calibrator)
     choose_one(equalise=equalise, weighting=weighting != "A")
-    bench = load_bench(bench_file)
+    bench = load_bench(bench_file, is_calibrated=False)
     equipment = _find_equipment(bench, name)
     is_microphone = equipment is bench.microphone
     if equalise:
@@ -158,8 +160,9 @@ def command(
     write_calibration(path, keys)
     full_scale = f"0 dBFS = {fixed(level_db - level, 1)} dB({weighting}) SPL at {place}, until {keys.expires_on}"
     click.echo(plain_text(f"{path}: {full_scale}", 400))
-    if equipment.calibration is None:
-        click.echo(plain_text(f"Add to the bench, below {equipment.id}: `calibration: {path.name}`", 400))
+    if equipment.calibration is None or Path(equipment.calibration.path) != path.absolute():
+        verb_text = "Add to" if equipment.calibration is None else "Change in"
+        click.echo(plain_text(f"{verb_text} the bench, below {equipment.id}: `calibration: {path.name}`", 400))
 
 
 def _measure_microphone(
@@ -182,7 +185,9 @@ def _measure_microphone(
             return sound.recorded_dbfs(), level_db
         _print_playing(signal, level_dbfs, speaker, PLAY_S)
         recorded_dbfs = sound.recorded_dbfs()
-        return recorded_dbfs, meter.read_level_db(prompt)
+        level_db = meter.read_level_db(prompt)
+        sound.demand_louder_than_room(recorded_dbfs)
+        return recorded_dbfs, level_db
 
 
 def _print_playing(signal: Signal, level_dbfs: float, speaker: Equipment, duration_s: float) -> None:
@@ -256,9 +261,11 @@ class _CalibrationSound:
     def __init__(
         self, bench: Bench, speaker: Equipment | None, microphone: Equipment | None, signal: str, level_dbfs: float
     ) -> None:
+        from harness.session.engine.assemble import clock_of
         from harness.sound.calibration import noise_of
 
         self._bench, self._speaker, self._microphone = bench, speaker, microphone
+        self._clock = clock_of(bench)
         self._sound = noise_of(signal, level_dbfs, PLAY_S)
         self._faults: list[str] = []
         self._exit_stack = ExitStack()
@@ -300,10 +307,10 @@ class _CalibrationSound:
     def _open(self, equipment: Equipment, observe: Callable[[Observation], None]) -> Any:
         """The open driver of a loudspeaker or microphone, which is closed at the end."""
         from harness.base.plugins import Group, load
-        from harness.session.engine.assemble import BenchSurroundings, clock_of
+        from harness.session.engine.assemble import BenchSurroundings
 
         surroundings = BenchSurroundings(
-            clock_of(self._bench), self._bench.sound_server, seed=0, folder=Path(tempfile.gettempdir()), profile=None
+            self._clock, self._bench.sound_server, seed=0, folder=Path(tempfile.gettempdir()), profile=None
         )
         driver = load(Group.DRIVERS, equipment.driver)(equipment.id, equipment.options, surroundings)
         driver.open(observe)
@@ -311,7 +318,11 @@ class _CalibrationSound:
         return driver
 
     def recorded_dbfs(self) -> float:
-        """Records for RECORD_S, and returns the RMS level at the microphone. InputError if that is silence."""
+        """Records for RECORD_S, and returns the RMS level at the microphone.
+
+        InputError if that is silence, or if no loudspeaker plays and it is not the tone of a sound calibrator.
+        """
+        from harness.sound.calibration import is_tone
         from harness.sound.level import rms_dbfs
 
         recording, _ = self._record(RECORD_S)
@@ -321,7 +332,25 @@ class _CalibrationSound:
                 f"the microphone heard {fixed(level_dbfs, 1)} dBFS, which is silence",
                 remedy="; ".join(self._faults) or "Raise its gain, and check what it is connected to",
             )
+        if self._speaker is None and not is_tone(recording):
+            raise InputError(
+                "the microphone does not hear the tone of a sound calibrator",
+                remedy="Put the calibrator on the microphone, and switch it on",
+            )
         return round(level_dbfs, 2)
+
+    def demand_louder_than_room(self, recorded_dbfs: float) -> None:
+        """Stops the sound. SoundError if the microphone hears the room nearly as loudly as it heard the sound."""
+        from harness.sound.level import rms_dbfs
+
+        self._speaker_driver.stop()
+        quiet, _ = self._record(QUIET_S)
+        above_db = recorded_dbfs - rms_dbfs(quiet.samples)
+        if above_db < ABOVE_ROOM_DB:
+            raise SoundError(
+                f"the sound at the microphone is {fixed(above_db, 0)} dB above the room's noise",
+                remedy=f"Raise --level-dbfs or the volume: {exact(ABOVE_ROOM_DB)} dB are needed",
+            )
 
     def recorded_with_played(self) -> tuple[Waveform, Waveform, Waveform]:
         """Records while the sound plays, and again after it has stopped.
@@ -343,12 +372,10 @@ class _CalibrationSound:
 
         It begins RAMP_S from now, when a sound that has just begun is at its full level, and one just stopped is over.
         """
-        from harness.session.engine.assemble import clock_of
         from harness.sound.calibration import RAMP_S
 
-        clock = clock_of(self._bench)
-        start_s = clock.now_s() + RAMP_S
-        time.sleep(clock.real_s(RAMP_S + duration_s))
+        start_s = self._clock.now_s() + RAMP_S
+        time.sleep(self._clock.real_s(RAMP_S + duration_s))
         recording: tuple[Waveform, float] = self._microphone_driver.cut(start_s, start_s + duration_s)
         return recording
 

@@ -219,8 +219,11 @@ _ABILITIES: dict[tuple[str, ...], tuple[str, str]] = {
 """Methods of which a driver must have one → (the message if it has none, the remedy)."""
 
 
-def load_bench(path: Path | str) -> Bench:
-    """The bench of a file, with its profiles. InputProblems with every mistake; InputError if the file is not YAML."""
+def load_bench(path: Path | str, *, is_calibrated: bool = True) -> Bench:
+    """The bench of a file, with its profiles. InputProblems with every mistake; InputError if the file is not YAML.
+
+    is_calibrated: False if it is about to be calibrated, so that its levels need not be comparable yet.
+    """
     path = Path(path)
     sha256, content, findings = read_content(path, FileKind.BENCH, BenchKeys)
     reader = _BenchReader(path, content, findings)
@@ -230,7 +233,7 @@ def load_bench(path: Path | str) -> Bench:
     notify = reader.read_notifications()
     if reader.is_written("max_noise_floor_dbfs") and microphone is None:
         findings.add(("max_noise_floor_dbfs",), "no microphone measures the noise", "Add a microphone", key=True)
-    if reader.is_written("level_tolerance_db"):
+    if is_calibrated and reader.is_written("level_tolerance_db"):
         check_comparable([*reader.loudspeakers.values()], microphone, findings)
     findings.refuse()
     keys = BenchKeys.model_validate(content)

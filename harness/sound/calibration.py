@@ -29,6 +29,8 @@ RATE_HZ = 48_000  # That of the harness's streams: the signal is played without 
 MIN_HZ, MAX_HZ = 100.0, 8000.0
 """Band of the pink noise: small loudspeakers can play it, and all weightings of meters treat it similarly."""
 TONE_HZ = 1000.0  # Where A and C weighting change nothing.
+MIN_TONE_HZ, TONE_WIDTH = 200.0, 0.05
+"""Calibrators give 250 or 1,000 Hz, above the hum of mains. Width to each side, as a share of the frequency."""
 RAMP_S = 0.5
 MIN_SPL, MAX_SPL = 30.0, 130.0
 """Readings of a meter outside of these are mistakes, such as a wrong range or decimal point, in dB SPL."""
@@ -124,6 +126,15 @@ def noise_of(signal: str, level_dbfs: float, seconds: float) -> Waveform:
     samples[:ramp] *= np.linspace(0, 1, ramp)
     samples[-ramp:] *= np.linspace(1, 0, ramp)
     return Waveform(samples.astype(np.float32), RATE_HZ)
+
+
+def is_tone(recording: Waveform) -> bool:
+    """Whether a recording is mainly one tone from MIN_TONE_HZ up, such as that of a sound calibrator."""
+    power = np.abs(np.fft.rfft(recording.samples * np.hanning(len(recording.samples)))) ** 2
+    hertz = np.fft.rfftfreq(len(recording.samples), 1 / recording.rate_hz)
+    strongest_hz = hertz[int(np.argmax(power))]
+    share = power[np.abs(hertz - strongest_hz) < TONE_WIDTH * strongest_hz].sum() / power.sum()
+    return bool(strongest_hz >= MIN_TONE_HZ and share > 0.5)
 
 
 def settings_of(equipment: Equipment) -> str:
