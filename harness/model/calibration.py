@@ -37,12 +37,16 @@ class Calibration:
         """The level in dB SPL of a digital level."""
         return self.spl_at_0_dbfs + level_dbfs
 
+    def unweighted_spl(self, level_dbfs: float) -> float:
+        """The level in dB SPL without weighting: calibrations by other weightings or sounds give the same."""
+        return self.spl(level_dbfs) - self.weighting_db
+
     def dbfs(self, level_spl: float) -> float:
         """The digital level of a level in dB SPL."""
         return level_spl - self.spl_at_0_dbfs
 
     def noise_dbfs(self, level_spl: float) -> tuple[float, bool]:
-        """The level in dBFS at which a sound level meter shows level_spl for noise of any spectrum.
+        """The level in dBFS at which a sound level meter shows level_spl for noise of any spectrum. C counts as Z.
 
         The second value is whether that level is A-weighted.
         """

@@ -189,7 +189,7 @@ class NoiseSpec:
         """
         if self.level_dbfs is not None:
             return 0.0
-        return of_speech.spl_at_0_dbfs - calibration.spl_at_0_dbfs - 10 * math.log10(len(self.positions))
+        return of_speech.unweighted_spl(0.0) - calibration.unweighted_spl(0.0) - 10 * math.log10(len(self.positions))
 
     def dbfs(self, speech_dbfs: float) -> float:
         """The noise level in dBFS under speech of level speech_dbfs. A level_spl must have been converted before."""

@@ -15,11 +15,11 @@ from harness.model.scenario import AxisName, AxisValue, Scenario, TrialKind, Tri
 from harness.model.stimulus import NoiseSpec, Opening
 from harness.scenario.matrix import cells
 from harness.scenario.trial_playback import addressed_devices, cells_of, is_injected, listening_devices, talker_of
-from harness.sound.calibration import problem_of
+from harness.sound.calibration import problem_of, why_unknown
 from harness.sound.level import active_speech_level
 from harness.sound.recordings import read as read_recording
 
-_LEVEL_AXES: frozenset[AxisName] = frozenset(("level_spl", "level_dbfs", "position", "noise", "opening"))
+_LEVEL_AXES: frozenset[AxisName] = frozenset(("level_spl", "level_dbfs", "position", "noise", "opening", "gain_db"))
 """The axes that decide how loud a loudspeaker plays."""
 
 
@@ -28,7 +28,7 @@ class _PlayedLevel(NamedTuple):
 
     - key_path: where the level is written.
     - level: in dB SPL if in_spl, else in dBFS.
-    - axis: values of axes such as position and noise.
+    - axis: values of axes such as position, noise and gain_db.
     """
 
     key_path: KeyPath
@@ -42,6 +42,7 @@ def check_noise(scenario: Scenario, bench: Bench, findings: Findings) -> None:
 
     The loudspeakers there may be unable to play it, or the noise may have an unknown level at the device.
     """
+    today = datetime.now().astimezone().date()
     for number, trial in enumerate(scenario.trials):
         if "noise" not in axes_of(trial):
             continue
@@ -49,13 +50,13 @@ def check_noise(scenario: Scenario, bench: Bench, findings: Findings) -> None:
         for axis in cells_of(scenario, trial):
             noise = axis.get("noise", scenario.defaults.noise)
             if isinstance(noise, NoiseSpec) and noise.positions:
-                problems |= dict.fromkeys(_problems_of_noise(bench, trial, noise, axis))
+                problems |= dict.fromkeys(_problems_of_noise(bench, trial, noise, axis, today))
         for problem, remedy in problems:
             findings.add(("trials", number), problem, remedy)
 
 
 def _problems_of_noise(
-    bench: Bench, trial: TrialTemplate, noise: NoiseSpec, axis: Mapping[AxisName, AxisValue]
+    bench: Bench, trial: TrialTemplate, noise: NoiseSpec, axis: Mapping[AxisName, AxisValue], today: date
 ) -> Iterator[tuple[str, str]]:
     """Pairs (problem, remedy) for noise with positions in one cell of the matrix."""
     premise = f"the noise of {trial.id!r} has positions"
@@ -80,9 +81,9 @@ def _problems_of_noise(
         yield f"{premise}, but {speech.id!r} also plays the speech", "Name other positions, or remove positions"
     if noise.level_dbfs is None:
         for speaker in (speech, *noise_speakers):
-            if speaker.calibration is None:
+            if wrong := why_unknown(speaker, today):
                 remedy = f"Run: harness admin calibrate {bench.path} {speaker.id}. Or write level_dbfs in the noise"
-                yield f"{premise}, but the level of {speaker.id!r} at the device is not known", remedy
+                yield f"{premise}, but the level of {speaker.id!r} at the device is not known: {wrong}", remedy
         places = {speaker.calibration.at for speaker in (speech, *noise_speakers) if speaker.calibration}
         if len(places) > 1:
             yield (
@@ -113,36 +114,41 @@ def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
                 continue
             speaker = _speaker_of(bench, axis)
             assert speaker is not None, bench.id
-            for summary, problem in _playback_problems(bench, speaker, level, in_spl, noise, today):
+            for summary, problem in _playback_problems(bench, speaker, level, in_spl, axis, today):
                 remedy = f"Run: harness admin calibrate {bench.path} {speaker.id}"
                 if "above" in problem:
                     remedy = "Lower the level, or that of the noise" if "noise" in problem else "Lower the level"
+                    remedy += ", or gain_db" if "gain" in problem else ""
                 if (key_path, summary) not in noted:
                     findings.add(key_path, f"{summary}: {problem}", remedy)
                 noted.add((key_path, summary))
 
 
 def _playback_problems(
-    bench: Bench, speaker: Equipment, level: float, in_spl: bool, noise: AxisValue, today: date
+    bench: Bench, speaker: Equipment, level: float, in_spl: bool, axis: Mapping[AxisName, AxisValue], today: date
 ) -> Iterator[tuple[str, str]]:
-    """Pairs (what cannot be played, why) for one level and the noise with it; none if all can be played.
+    """Pairs (what cannot be played, why) for one level, and the noise and the gain with it; none if all can be played.
 
     - level: of the speech, in dB SPL if `in_spl`, else in dBFS.
-    - noise: a NoiseSpec, or anything else for no noise.
+    - axis: values of axes, with the noise.
     """
-    calibration = speaker.calibration
+    calibration, noise, gain_db = speaker.calibration, axis.get("noise"), axis.get("gain_db", 0.0)
+    assert isinstance(gain_db, int | float), gain_db
     noise_dbfs = None
     dbfs = level
     if in_spl:
         dbfs = calibration.dbfs(level) if calibration else 0.0
     if isinstance(noise, NoiseSpec) and (spl := noise.level_spl) is not None:
         noise_dbfs = calibration.dbfs(spl) if calibration else 0.0
-        if problem := problem_of(speaker, spl, noise_dbfs, today):
+        if not noise.positions and (problem := problem_of(speaker, spl, noise_dbfs, today)):
             yield f"the loudspeaker {speaker.id!r} cannot play noise at {exact(spl)} dB SPL", problem
             return
     elif isinstance(noise, NoiseSpec):
         noise_dbfs = noise.dbfs(dbfs)
-    if problem := problem_of(speaker, level if in_spl else None, dbfs, today, noise_dbfs):
+    # The level at the device of noise that others play is not known if it is in dBFS.
+    is_elsewhere = isinstance(noise, NoiseSpec) and noise.positions and noise.level_dbfs is not None
+    own_noise_dbfs = None if is_elsewhere else noise_dbfs
+    if problem := problem_of(speaker, level if in_spl else None, dbfs, today, own_noise_dbfs, gain_db):
         stated = f"{exact(round(level, 1))} {'dB SPL' if in_spl else 'dBFS'}"
         yield f"the loudspeaker {speaker.id!r} cannot play {stated}", problem
     if not isinstance(noise, NoiseSpec) or noise_dbfs is None:
@@ -150,6 +156,7 @@ def _playback_problems(
     for noise_speaker in bench.loudspeakers:
         if noise_speaker.position in noise.positions and (noise_calibration := noise_speaker.calibration) is not None:
             own_dbfs = noise_dbfs + noise.gain_db(calibration or noise_calibration, noise_calibration)
+            own_dbfs += gain_db if noise.snr_db is not None else 0.0
             if problem := problem_of(noise_speaker, None, own_dbfs, today):
                 yield f"the loudspeaker {noise_speaker.id!r} cannot play noise at {fixed(own_dbfs, 1)} dBFS", problem
 

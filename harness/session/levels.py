@@ -15,7 +15,7 @@ from harness.model.calibration import Calibration
 from harness.model.frozen import frozen
 from harness.model.numbers import fixed
 from harness.model.record import AttemptStarted, LevelMeasured
-from harness.model.stimulus import NOISE_BEFORE_S, Waveform
+from harness.model.stimulus import NOISE_BEFORE_S, Channel, StimulusRecipe, Waveform
 from harness.model.trial import Trial
 from harness.sound.frames import ANALYSIS_HZ
 from harness.sound.level import active_speech_level, rms_dbfs
@@ -36,6 +36,14 @@ DIES_AWAY_S = 0.5
 """Time after the words of an opening in which the room may still reverberate, in s."""
 ABOVE_FLOOR_DB = 3.0
 """The level of a sound cannot be measured if it exceeds the noise floor by less."""
+QUIET_PASSAGE_DB = 15.0
+"""Ambient sound may begin with a passage that is quieter than its level by more, and may then not be heard."""
+
+
+def requested_dbfs(recipe: StimulusRecipe) -> float | None:
+    """The active speech level that a recipe requests; None if only a measurement shows it."""
+    is_altered = recipe.as_recorded or recipe.placement is not None or recipe.channel != Channel()
+    return None if is_altered else recipe.level_dbfs
 
 
 @frozen
@@ -69,7 +77,9 @@ class LevelRule:
         noises: Mapping[str, Waveform] = NO_NOISE,
         asked_dbfs: float | None = None,
     ) -> LevelMeasured | None:
-        """Measures the levels of a sound that has just ended; None if the loudspeaker is not calibrated.
+        """Measures the levels of a sound that has just ended.
+
+        None if the loudspeaker is not calibrated, or the sound begins with a quiet passage.
 
         Waits for sound that is still on its way to the microphone. Raises DeviceError if that does not record.
 
@@ -83,21 +93,24 @@ class LevelRule:
             return None
         begins_s, ends_s = row.query_start_s, min(row.query_end_s, row.query_start_s + MAX_COMPARED_S)
         part = Waveform(sound.samples[round(begins_s * sound.rate_hz) : round(ends_s * sound.rate_hz)], sound.rate_hz)
-        heard_dbfs = _heard_dbfs(part, started_s + begins_s, microphone)
         played_dbfs = rms_dbfs(part.samples)
         if asked_dbfs is None:
             active = active_speech_level(part)
             asked_dbfs = active.level_dbfs if active else played_dbfs
+        if played_dbfs < asked_dbfs - QUIET_PASSAGE_DB:
+            return None
+        heard_dbfs = _heard_dbfs(part, started_s + begins_s, microphone)
         asked_spl = calibration.spl(asked_dbfs)
-        powers = [10 ** (calibration.spl(played_dbfs) / 10)]
+        # Without weighting: a sound calibrator on the microphone has another spectrum than the noise of a loudspeaker.
+        powers = [10 ** (calibration.unweighted_spl(played_dbfs) / 10)]
         for player, noise in noises.items():  # sounds that are not correlated add by their powers
             if (noise_calibration := self.loudspeakers.get(player)) is not None:
                 excerpt = noise.samples[round(begins_s * noise.rate_hz) : round(ends_s * noise.rate_hz)]
-                powers.append(10 ** (noise_calibration.spl(rms_dbfs(excerpt)) / 10))
+                powers.append(10 ** (noise_calibration.unweighted_spl(rms_dbfs(excerpt)) / 10))
         heard_spl = None
         if heard_dbfs is not None:
             # What the loudspeaker gave for its speech: the requested level plus the deviation of the whole sound.
-            off_db = self.microphone.spl(heard_dbfs) - 10 * math.log10(sum(powers))
+            off_db = self.microphone.unweighted_spl(heard_dbfs) - 10 * math.log10(sum(powers))
             heard_spl = round(asked_spl + off_db, 2)
         return LevelMeasured(row.trial_id, row.take, row.attempt, loudspeaker, round(asked_spl, 2), heard_spl)
 

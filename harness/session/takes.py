@@ -38,7 +38,7 @@ from harness.model.record import (
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import AIR_HZ, RenderedStimulus, SpokenText, Waveform
 from harness.model.trial import ListeningSpec, Outcome, Trial
-from harness.session.levels import why_silent
+from harness.session.levels import requested_dbfs, why_silent
 from harness.session.listening_trial import ListeningMachine
 from harness.session.pauses import NOT_SET_UP, CheckPause, FaultPause, LifeCheck, UnfitPause
 from harness.session.prompting import Prompter, said_text
@@ -467,11 +467,15 @@ class Takes:
                 return
             if context.levels is None:
                 return
-            recipe = run.machine.trial.recipe
             # A phrase of a second has a level of its own: in P.56, 0.2 s after it are part of it.
-            asked_dbfs = None if recipe.as_recorded or recipe.placement else recipe.level_dbfs
             level = context.levels.measure(
-                row, observation.source, sound, started_s, context.microphone, noises=run.noises, asked_dbfs=asked_dbfs
+                row,
+                observation.source,
+                sound,
+                started_s,
+                context.microphone,
+                noises=run.noises,
+                asked_dbfs=requested_dbfs(run.machine.trial.recipe),
             )
         except DeviceError as error:
             run.append(FaultMet(context.microphone.id, str(error)))

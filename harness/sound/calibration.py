@@ -160,6 +160,11 @@ def unfit(equipment: Equipment, calibration: Calibration, today: date | None) ->
     return ""
 
 
+def why_unknown(equipment: Equipment, today: date) -> str:
+    """Why the level of a loudspeaker or a microphone in the room is not known today; "" if it is."""
+    return unfit(equipment, equipment.calibration, today) if equipment.calibration else "it is not calibrated"
+
+
 def check_comparable(loudspeakers: list[Equipment], microphone: Equipment | None, findings: Findings) -> None:
     """Notes why the levels of a bench with `level_tolerance_db` cannot be compared with what its microphone hears."""
     today, key_path = datetime.now().astimezone().date(), ("level_tolerance_db",)
@@ -171,7 +176,7 @@ def check_comparable(loudspeakers: list[Equipment], microphone: Equipment | None
     else:
         parts.append(microphone)
     for part in parts:
-        if wrong := unfit(part, part.calibration, today) if part.calibration else "it is not calibrated":
+        if wrong := why_unknown(part, today):
             remedy = f"Run harness admin calibrate for {part.id}, and name the file in its entry"
             findings.add(key_path, f"the level of {part.id!r} is not known: {wrong}", remedy, key=True)
     places = {part.calibration.at: part.id for part in parts if part.calibration}
@@ -182,12 +187,18 @@ def check_comparable(loudspeakers: list[Equipment], microphone: Equipment | None
 
 
 def problem_of(
-    speaker: Equipment, level_spl: float | None, level_dbfs: float, today: date, noise_dbfs: float | None = None
+    speaker: Equipment,
+    level_spl: float | None,
+    level_dbfs: float,
+    today: date,
+    noise_dbfs: float | None = None,
+    gain_db: float = 0.0,
 ) -> str:
     """Why a loudspeaker cannot play a sound at a level; "" if it can.
 
     level_dbfs: level of the sound. level_spl: the same in dB SPL, if the scenario states it so; None: it states dBFS.
     noise_dbfs: level of noise that is played with it, and adds to its level; None: there is none.
+    gain_db: gain of both, which cuts off what is beyond full scale.
     """
     calibration = speaker.calibration
     if calibration is None:
@@ -197,10 +208,16 @@ def problem_of(
     if level_spl is not None and level_dbfs > 0:
         highest = calibration.spl_at_0_dbfs
         return f"{exact(level_spl)} dB is above its full scale, {fixed(highest, 1)} dB({calibration.weighting})"
-    reached = calibration.spl(level_dbfs)
+    total_dbfs = level_dbfs
     if noise_dbfs is not None:
-        reached += 10 * math.log10(1 + 10 ** ((noise_dbfs - level_dbfs) / 10))
+        total_dbfs += 10 * math.log10(1 + 10 ** ((noise_dbfs - level_dbfs) / 10))
+    if gain_db:
+        total_dbfs = min(total_dbfs + gain_db, 0.0)
+    reached = calibration.spl(total_dbfs)
     if reached > calibration.max_spl + SAME_DB:
-        noise = " with its noise" if noise_dbfs is not None else ""
-        return f"{fixed(reached, 1)} dB{noise} is above its max_spl of {exact(calibration.max_spl)} dB"
+        additions = " and ".join(
+            name for name, is_there in (("noise", noise_dbfs is not None), ("gain", gain_db)) if is_there
+        )
+        together = f" with its {additions}" if additions else ""
+        return f"{fixed(reached, 1)} dB{together} is above its max_spl of {exact(calibration.max_spl)} dB"
     return "" if level_spl is None or level_dbfs >= -90 else f"{exact(level_spl)} dB needs a level below -90 dBFS"

@@ -373,6 +373,8 @@ class Renderer:
         own_parts = [part for part in rendered.parts if part.role not in (Role.OPENING, Role.CLOSING, Role.REQUEST)]
         begins, count = own_parts[0].start_sample - main.parts[0].start_sample, len(main.waveform.samples)
         as_heard, noise_by_player = rendered.waveform.samples.copy(), {}
+        # The same recording from all of them has their sum of amplitudes here, in a room that of their powers.
+        share = len(noise.players) if noise.kind is NoiseKind.RECORDING else np.sqrt(len(noise.players))
         for number, (player, gain_db) in enumerate(noise.players):
             seed = int(main.sha256[:16], 16) + number
             player_noise = _noise_for_speech(noise, main.waveform, level.level_dbfs, main.parts, count, seed)
@@ -382,7 +384,7 @@ class Renderer:
             track = np.zeros(len(as_heard), dtype=np.float32)
             track[begins : begins + count] = loud.samples
             noise_by_player[player] = Waveform(track, rate)
-            as_heard[begins : begins + count] += ramped / np.float32(np.sqrt(len(noise.players)))
+            as_heard[begins : begins + count] += ramped / np.float32(share)
         return replace(rendered, beside=noise_by_player, as_heard=Waveform(np.clip(as_heard, -1.0, 1.0), rate))
 
     def _render_opening(self, recipe: StimulusRecipe, opening: Opening) -> RenderedStimulus:

@@ -6,8 +6,9 @@ import pytest
 
 from harness.model.calibration import Calibration
 from harness.model.record import AttemptFinished, LevelMeasured, TrialFinished
+from harness.model.stimulus import Channel, SpokenText, StimulusRecipe, VoiceSpec
 from harness.model.trial import Outcome
-from harness.session.levels import LevelRule
+from harness.session.levels import LevelRule, requested_dbfs
 from tests.unit.session.house import assert_whole, house
 
 pytestmark = pytest.mark.usefixtures("simulated_time")
@@ -42,3 +43,11 @@ def test_a_level_that_is_off_is_repeated_and_never_counts() -> None:
     assert len(run.log.of(LevelMeasured)) == len(attempts)
     assert {row.outcome for row in attempts} == {Outcome.INTERRUPTED}
     assert all(row.cause.startswith("level_off: speaker gave") for row in attempts)
+
+
+@pytest.mark.parametrize(
+    ("channel", "level_dbfs"), [(Channel(), -30.0), (Channel(gain_db=6.0), None), (Channel(codec="gsm"), None)]
+)
+def test_a_level_that_the_channel_changes_is_measured(channel: Channel, level_dbfs: float | None) -> None:
+    recipe = StimulusRecipe(SpokenText("hi"), None, VoiceSpec(), level_dbfs=-30.0, channel=channel)
+    assert requested_dbfs(recipe) == level_dbfs

@@ -55,6 +55,7 @@ trials:
 {more}
 """
 SOAK = "  - {{id: soak, kind: ambient, hours: 0.02, sources: [{{noise: pink}}]{}}}\n"
+GAINS = "matrix: {axes: {gain_db: [3]}}"
 OPENED = "matrix: {{axes: {{opening: [null, {{say: play, pause_s: 5, {}}}]}}}}"
 
 
@@ -128,6 +129,8 @@ def test_levels_asked_for_are_levels_played_from_0_to_minus_40_dbfs(tmp_path: Pa
         (None, ", noise: {kind: pink, level_spl: 93}", "", "'near' cannot play noise at 93 dB SPL: 93.0 dB is above"),
         (None, ", level_spl: 88, noise: {kind: pink, level_spl: 87}", "", "90.5 dB with its noise is above"),
         ("", ", noise: {kind: pink, level_spl: 60}", "", "'near' cannot play noise at 60 dB SPL: it is not calibrated"),
+        (None, ", level_spl: 80", "matrix: {axes: {gain_db: [0, 12]}}", "92.0 dB with its gain is above its max_spl"),
+        (None, ", level_dbfs: -9, noise: {kind: pink, snr_db: 0}", GAINS, "90.7 dB with its noise and gain is above"),
         (None, "", OPENED.format("level_dbfs: -2"), "'near' cannot play -2 dBFS: 91.7 dB is above"),
         (None, "", OPENED.format("level_spl: 91"), "'near' cannot play 91 dB SPL: 91.0 dB is above"),
         (None, "", SOAK.format(", level_dbfs: -2") + "matrix: {axes: {position: [far]}}", "91.7 dB is above"),
@@ -232,7 +235,8 @@ def test_noise_from_other_loudspeakers_has_its_ratio_at_the_device(tmp_path: Pat
     begins = with_opening.parts[1].start_sample - rendered.parts[0].start_sample
     assert not with_opening.beside["far"].samples[:begins].any()
     assert np.array_equal(with_opening.beside["far"].samples[begins:][: len(left)], left)
-    rule = LevelRule(NEAR, by_id, 1.0)
+    # The microphone was calibrated with the same noise.
+    rule = LevelRule(replace(NEAR, weighting_db=by_id["near"].weighting_db), by_id, 1.0)
     begins_s, ends_s = known(rendered.span_s(Role.QUERY))
     row = replace(ROW, query_start_s=begins_s, query_end_s=ends_s)
     ear = Ear(known(rendered.as_heard), 93.7 - 100)
@@ -258,6 +262,39 @@ def test_noise_that_other_loudspeakers_cannot_play_is_refused(
     with pytest.raises(InputProblems) as refused:
         check_compatibility(load_scenario(tmp_path / "levels.yaml"), room)
     assert message in str(refused.value)
+
+
+def test_the_stored_stimulus_has_the_noise_at_its_ratio_when_loudspeakers_play_one_recording(tmp_path: Path) -> None:
+    calibrate(tmp_path, "--meter-reading", "67.7", "--max-spl", "90")
+    soundfile.write(tmp_path / "fan.wav", noise_of("pink noise", -30, 4).samples, RATE_HZ)
+    from_left = FROM_LEFT.replace("kind: pink", "kind: recording, recording: fan.wav")
+    (trial,) = plan(scenario(tmp_path, ", level_spl: 60", from_left), in_corners(tmp_path))
+    rendered = renderer().render(trial.recipe)
+    noise = known(rendered.as_heard).samples - rendered.waveform.samples
+    assert rms_dbfs(noise) == pytest.approx(trial.recipe.level_dbfs - 6, abs=0.1)
+
+
+def test_noise_of_an_expired_calibration_is_refused(tmp_path: Path) -> None:
+    calibrate(tmp_path, "--meter-reading", "67.7", "--max-spl", "90")
+    in_corners(tmp_path)
+    path = tmp_path / "right.yaml"
+    path.write_text(path.read_text().replace("2126-11-24", "2020-02-29"))
+    with pytest.raises(
+        InputProblems, match="'right' at the device is not known: its calibration expired on 2020-02-29"
+    ):
+        check_compatibility(scenario(tmp_path, ", level_spl: 60", FROM_LEFT), load_bench(tmp_path / "bench.yaml"))
+
+
+def test_noise_of_other_loudspeakers_in_dbfs_does_not_count_for_the_one_that_speaks(tmp_path: Path) -> None:
+    calibrate(tmp_path, "--meter-reading", "67.7", "--max-spl", "90")
+    noisy_scenario = scenario(tmp_path, ", level_dbfs: -20, noise: {kind: pink, level_dbfs: -7, positions: [left]}")
+    room = in_corners(tmp_path)
+    loud_room = replace(room, loudspeakers=(replace_max_spl(room.loudspeakers[0], 80.0), *room.loudspeakers[1:]))
+    check_compatibility(noisy_scenario, loud_room)
+
+
+def replace_max_spl(speaker: Equipment, max_spl: float) -> Equipment:
+    return replace(speaker, calibration=replace(known(speaker.calibration), max_spl=max_spl))
 
 
 def test_calibration_applies_only_to_its_gain_and_equaliser(tmp_path: Path) -> None:
@@ -475,6 +512,28 @@ NEAR_KEYS: dict[str, object] = {
 NEAR = Calibration("", "", "near", "", 100.0, "A", "the device", "2026-11-24", "2126-11-24", 120.0)
 
 
+@pytest.mark.parametrize(
+    ("signal", "weighting", "reading_db"), [("1 kHz", "A", 94.0), ("pink noise", "Z", 94.0), ("pink noise", "A", 92.65)]
+)
+def test_levels_agree_however_the_microphone_was_calibrated(
+    tmp_path: Path, signal: str, weighting: str, reading_db: float
+) -> None:
+    """In this room, a full scale of 100 dB without weighting; pink noise then reads 1.35 dB less in dB(A)."""
+    calibrations: list[Calibration] = []
+    for name, how in (
+        ("near", {"weighting": "A", "reading_db": 98.65 - 26}),
+        ("microphone", {"signal": signal, "weighting": weighting, "level_dbfs": -6.0, "reading_db": reading_db}),
+    ):
+        keys = CalibrationKeys.model_validate(NEAR_KEYS | {"calibration": name} | how)
+        write_calibration(tmp_path / f"{name}.yaml", keys)
+        calibrations.append(read_calibration(tmp_path / f"{name}.yaml"))
+    samples = np.zeros(2 * RATE_HZ, np.float32)
+    samples[RATE_HZ // 2 : RATE_HZ * 3 // 2] = signal_of(-20.0)
+    sound = Waveform(samples, RATE_HZ)
+    rule = LevelRule(calibrations[1], {"near": calibrations[0]}, 1.0)
+    assert known(rule.measure(ROW, "near", sound, 10.0, Ear(sound, 0.0))).off_db == pytest.approx(0.0, abs=0.1)
+
+
 def signal_of(level: float) -> npt.NDArray[np.float32]:
     """A second of pink noise; above -13 dBFS, where its peaks would clip, of a square wave, which goes up to 0 dBFS."""
     if level <= -13.0:
@@ -496,5 +555,6 @@ def test_the_level_heard_is_the_level_asked_for_in_a_room_of_known_gain(level: f
     quieter = known(rule.measure(ROW, "near", sound, 10.0, Ear(sound, gain_db - 3.0)))
     assert quieter.off_db == pytest.approx(-3.0, abs=0.2)
     assert rule.refusal(quieter).startswith("level_off: near gave")
+    assert rule.measure(ROW, "near", sound, 10.0, Ear(sound, -120.0), asked_dbfs=level + 16) is None  # a quiet passage
     silent = known(rule.measure(ROW, "near", sound, 10.0, Ear(sound, -120.0)))
     assert rule.refusal(silent) == "level_off: the microphone did not hear near"
