@@ -203,7 +203,7 @@ class BenchCheck:
             return
         says = f"{part.id}: the noise floor is {fixed(floor_dbfs, 1)} dBFS"
         if part.calibration is not None:
-            says += f", {fixed(part.calibration.spl(floor_dbfs), 1)} dB({part.calibration.weighting}) SPL"
+            says += f", {fixed(part.calibration.unweighted_spl(floor_dbfs), 1)} dB SPL (unweighted)"
         too_loud = limit_dbfs is not None and floor_dbfs > limit_dbfs
         if limit_dbfs is not None:
             says += f"; the bench allows at most {exact(limit_dbfs)} dBFS"

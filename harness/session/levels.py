@@ -36,7 +36,7 @@ DIES_AWAY_S = 0.5
 """Time after the words of an opening in which the room may still reverberate, in s."""
 ABOVE_FLOOR_DB = 3.0
 """The level of a sound cannot be measured if it exceeds the noise floor by less."""
-QUIET_PASSAGE_DB = 15.0
+QUIET_PASSAGE_DB = 20.0
 """Ambient sound may begin with a passage that is quieter than its level by more, and may then not be heard."""
 
 

@@ -133,14 +133,16 @@ def test_a_lost_device_and_a_missing_heartbeat_are_told_apart() -> None:
 def test_a_calibration_that_expires_and_a_clock_that_is_set_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = one_room()
     assert plain.microphone is not None
-    calibration = Calibration("c", "0" * 64, "mic", "in_process", 94.0, "A", "1 m", "2020-01-01", "2020-06-01", 100.0)
+    calibration = Calibration(
+        "c", "0" * 64, "mic", "in_process", 94.0, "A", "1 m", "2020-01-01", "2020-06-01", 100.0, weighting_db=-1.4
+    )
     test_bench = replace(plain, microphone=replace(plain.microphone, calibration=calibration))
     checks_on = BenchChecks(**{**ONLY, "calibration": CheckPolicy.REFUSE, "noise_floor": CheckPolicy.WARN})
     checks = looked(checks_on, test_bench)
     assert [(check.level, check.says) for check in checks["calibration"]] == [
         (Level.FAIL, "mic: its calibration expired on 2020-06-01")
     ]
-    assert checks["noise_floor"][0].says == "mic: the noise floor is -72.0 dBFS, 22.0 dB(A) SPL"
+    assert checks["noise_floor"][0].says == "mic: the noise floor is -72.0 dBFS, 23.4 dB SPL (unweighted)"
     offsets = iter([0.0, 2.5])
     monkeypatch.setattr(bench_checks, "wall_offset_s", lambda: next(offsets))
     monkeypatch.setattr(bench_checks, "kernel_clock", lambda: (True, 0.01))
