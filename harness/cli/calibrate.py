@@ -123,7 +123,7 @@ def command(
     choose_one(equalise=equalise, meter=meter.meter, meter_reading=meter.reading)
     choose_one(equalise=equalise, calibrator=calibrator)
     choose_one(equalise=equalise, weighting=weighting != "A")
-    bench = load_bench(bench_file, is_calibrated=False)
+    bench = load_bench(bench_file, is_measured=False)
     equipment = _find_equipment(bench, name)
     is_microphone = equipment is bench.microphone
     if equalise:

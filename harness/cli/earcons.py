@@ -54,7 +54,7 @@ def learn_earcon(
     has_span = start is not None or end is not None
     if has_span and (start is None or end is None or end <= start):
         raise InputError("--start and --end do not define a span", remedy="Give both, with the end after the start")
-    bench = load_bench(bench_file) if bench_file is not None else None
+    bench = load_bench(bench_file, is_measured=False) if bench_file is not None else None
     name = _device_name(bench, device)
     folder = bench_file.parent if bench_file is not None else Path()
     if source is not None:

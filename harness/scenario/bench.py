@@ -219,21 +219,22 @@ _ABILITIES: dict[tuple[str, ...], tuple[str, str]] = {
 """Methods of which a driver must have one → (the message if it has none, the remedy)."""
 
 
-def load_bench(path: Path | str, *, is_calibrated: bool = True) -> Bench:
+def load_bench(path: Path | str, *, is_measured: bool = True) -> Bench:
     """The bench of a file, with its profiles. InputProblems with every mistake; InputError if the file is not YAML.
 
-    is_calibrated: False if it is about to be calibrated, so that its levels need not be comparable yet.
+    is_measured: False for a command that measures its levels or chimes anew, so that the files with them need not be
+    usable. The bench is then without chimes.
     """
     path = Path(path)
     sha256, content, findings = read_content(path, FileKind.BENCH, BenchKeys)
-    reader = _BenchReader(path, content, findings)
+    reader = _BenchReader(path, content, findings, is_measured)
     devices = reader.read_devices()
     stands, power = reader.read_stands(), reader.read_power_switches()
     microphone, monitor = reader.read_part("microphone", ("cut",)), reader.read_part("monitor", ("play",))
     notify = reader.read_notifications()
     if reader.is_written("max_noise_floor_dbfs") and microphone is None:
         findings.add(("max_noise_floor_dbfs",), "no microphone measures the noise", "Add a microphone", key=True)
-    if is_calibrated and reader.is_written("level_tolerance_db"):
+    if is_measured and reader.is_written("level_tolerance_db"):
         check_comparable([*reader.loudspeakers.values()], microphone, findings)
     findings.refuse()
     keys = BenchKeys.model_validate(content)
@@ -271,8 +272,9 @@ class _BenchReader:
     - actuators: the equipment that takes the orders of stands and power switches, by its id.
     """
 
-    def __init__(self, path: Path, content: Plain, findings: Findings) -> None:
+    def __init__(self, path: Path, content: Plain, findings: Findings, is_measured: bool) -> None:
         self._content = content if isinstance(content, dict) else {}
+        self._is_measured = is_measured
         self._folder = path.parent
         self._findings = findings
         self._loudspeaker_names = tuple(self._entries("loudspeakers"))
@@ -427,7 +429,7 @@ class _BenchReader:
         if EARCON in also:
             problem = f"a source cannot be called {EARCON!r}: that name means the device's chime"
             self._findings.add((*key_path, "also", EARCON), problem, "Choose another name", key=True)
-        earcons = self._read_earcons(name, keys.earcons) if keys.earcons is not None else None
+        earcons = self._read_earcons(name, keys.earcons) if keys.earcons is not None and self._is_measured else None
         return Device(
             id=name,
             profile=profile,
@@ -524,7 +526,8 @@ class _BenchReader:
         try:
             return read_calibration(self._folder / path)
         except InputError as error:
-            self._add_problems(error, key_path)
+            if self._is_measured:
+                self._add_problems(error, key_path)
         return None
 
     def _shared_equipment(

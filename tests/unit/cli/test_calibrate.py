@@ -46,6 +46,8 @@ def test_a_bench_with_expired_calibrations_can_be_calibrated(tmp_path: Path) -> 
     output = calibrate(path, "near", "--meter-reading", "70")
     assert "near.calibration.yaml: 0 dBFS = 96.0 dB(A) SPL" in output
     assert "the bench, below near" not in output
+    near.unlink()
+    assert "near.calibration.yaml: 0 dBFS = 97.0 dB(A) SPL" in calibrate(path, "near", "--meter-reading", "71")
 
 
 def test_a_bench_that_names_another_file_is_to_be_changed(tmp_path: Path) -> None:

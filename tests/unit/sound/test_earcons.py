@@ -16,10 +16,12 @@ from harness.model.bench import EarconMeaning
 from harness.model.errors import InputError, InputProblems
 from harness.model.observation import Earcon, Intent, SpeechEnded, SpeechStarted, Wake
 from harness.model.stimulus import Waveform
+from harness.scenario.bench import load_bench
 from harness.sound.earcon_file import cut_chime, learn, read_earcons, refuse_alike, store
 from harness.sound.earcons import EarconDetection, EarconFinder, LearnedEarcon
 from harness.sound.hearing import ChimeFilter, Hearing
 from harness.sound.own_sound import GatedSound
+from tests.known import known
 from tests.unit.sound.spoken import Mono, scene, speech, told, tone
 
 HZ = 16000
@@ -250,6 +252,23 @@ def test_a_chime_is_learned_beside_others_in_folders_and_again_after_its_loss(tm
     error.unlink()
     store(sweep, EarconMeaning.ERROR, "kitchen", tmp_path)
     assert len(list(learn("kitchen.earcon", read_earcons(path)))) == 2
+
+
+def test_a_lost_chime_of_a_bench_is_learned_again(tmp_path: Path) -> None:
+    recording = tmp_path / "recording.wav"
+    soundfile.write(recording, two_tones(), 48000)
+    _, sound = store(Waveform(two_tones(), 48000), EarconMeaning.WAKE, "unit", tmp_path)
+    path = tmp_path / "bench.yaml"
+    path.write_text(
+        "bench: room\nmicrophone: {driver: microphone, sound_device: x}\n"
+        "devices: {unit: {profile: reference_assistant_black_box, earcons: unit.earcons.yaml}}\n"
+    )
+    sound.unlink()
+    with pytest.raises(InputProblems, match="Learn it again"):
+        load_bench(path)
+    options = [str(path), "--from", str(recording), "--start", "0", "--end", f"{len(two_tones()) / 48000:.3f}"]
+    assert CliRunner().invoke(learn_earcon, options, catch_exceptions=False).exit_code == 0
+    assert known(load_bench(path).devices[0].earcons).sounds
 
 
 @pytest.mark.parametrize(
