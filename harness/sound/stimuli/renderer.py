@@ -370,8 +370,9 @@ class Renderer:
         level, rate = active_speech_level(main.waveform), main.waveform.rate_hz
         assert noise is not None, recipe
         assert level is not None, recipe
-        own_parts = [part for part in rendered.parts if part.role not in (Role.OPENING, Role.CLOSING, Role.REQUEST)]
-        begins, count = own_parts[0].start_sample - main.parts[0].start_sample, len(main.waveform.samples)
+        # An opening may have a gap, but neither a wake phrase nor a query of its own.
+        first = next(part.start_sample for part in rendered.parts if part.role is main.parts[0].role)
+        begins, count = first - main.parts[0].start_sample, len(main.waveform.samples)
         as_heard, noise_by_player = rendered.waveform.samples.copy(), {}
         # The same recording from all of them has their sum of amplitudes here, in a room that of their powers.
         share = len(noise.players) if noise.kind is NoiseKind.RECORDING else np.sqrt(len(noise.players))

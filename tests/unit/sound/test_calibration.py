@@ -231,10 +231,12 @@ def test_noise_from_other_loudspeakers_has_its_ratio_at_the_device(tmp_path: Pat
     assert len(left) == len(rendered.waveform.samples)
     heard, speech = known(rendered.as_heard).samples, rendered.waveform.samples
     assert rms_dbfs(heard - speech) == pytest.approx(known(trial.recipe.level_dbfs) - 6, abs=0.1)
-    with_opening = renderer().render(replace(trial.recipe, opening=Opening(1.0)))
-    begins = with_opening.parts[1].start_sample - rendered.parts[0].start_sample
-    assert not with_opening.beside["far"].samples[:begins].any()
-    assert np.array_equal(with_opening.beside["far"].samples[begins:][: len(left)], left)
+    for opening in (Opening(1.0), Opening(1.0, say="play a song", then="stop")):
+        with_opening = renderer().render(replace(trial.recipe, opening=opening))
+        phrase = next(part for part in with_opening.parts if part.role is Role.QUERY)
+        begins = phrase.start_sample - rendered.parts[0].start_sample
+        assert not with_opening.beside["far"].samples[:begins].any()
+        assert np.array_equal(with_opening.beside["far"].samples[begins:][: len(left)], left)
     # The microphone was calibrated with the same noise.
     rule = LevelRule(replace(NEAR, weighting_db=by_id["near"].weighting_db), by_id, 1.0)
     begins_s, ends_s = known(rendered.span_s(Role.QUERY))
