@@ -191,6 +191,11 @@ class NoiseSpec:
             return 0.0
         return of_speech.unweighted_spl(0.0) - calibration.unweighted_spl(0.0) - 10 * math.log10(len(self.positions))
 
+    @property
+    def before_s(self) -> float:
+        """How long before the first word of a query its noise begins, at most, in seconds."""
+        return max(NOISE_BEFORE_S, self.ramp_s + 0.1)
+
     def dbfs(self, speech_dbfs: float) -> float:
         """The noise level in dBFS under speech of level speech_dbfs. A level_spl must have been converted before."""
         if self.level_dbfs is not None:
@@ -225,7 +230,7 @@ class Opening:
 
 
 NOISE_BEFORE_S = 0.6
-"""Noise under a query begins at most this long before its phrase."""
+"""Noise without a long ramp, under a query, begins at most this long before its phrase."""
 NO_OPENING = "none"
 """The label of trials without an opening, in tables."""
 

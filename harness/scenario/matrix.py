@@ -21,7 +21,7 @@ from harness.model.scenario import (
     axes_of,
     placement_of,
 )
-from harness.model.stimulus import NOISE_BEFORE_S, QUIET, Band, NoiseSpec, Opening, Placement, RoomSpec, VoiceSpec
+from harness.model.stimulus import QUIET, Band, NoiseSpec, Opening, Placement, RoomSpec, VoiceSpec
 from harness.scenario.keys import ExcludeKeys, MatrixKeys
 
 MAX_CELLS = 10_000
@@ -194,7 +194,8 @@ def refuse_placement(placement: Placement, refused: set[str], findings: Findings
 def check_openings(matrix: Matrix, trials: tuple[TrialTemplate, ...], defaults: Defaults, findings: Findings) -> None:
     """Notes openings whose pause is too short to hear the device in it, and those that do not fit before a query."""
     axes = {axis.name: axis for axis in matrix.axes}
-    noisy = any(axes["noise"].values) if "noise" in axes else defaults.noise is not None
+    noises = axes["noise"].values if "noise" in axes else (defaults.noise,)
+    noise_before_s = max((noise.before_s for noise in noises if isinstance(noise, NoiseSpec)), default=0.0)
     for number, trial in enumerate(trials):
         varied = "opening" in axes and "opening" in axes_of(trial)
         values = axes["opening"].values if varied else (trial.opening,)
@@ -211,10 +212,10 @@ def check_openings(matrix: Matrix, trials: tuple[TrialTemplate, ...], defaults: 
                 problem = f"{trial.id!r} has no wake phrase, which an opening needs"
                 findings.add(entry_path, problem, "Remove `wake: false`, or exclude the opening")
             min_pause_s = MIN_LISTENING_PAUSE_S
-            if noisy:
-                min_pause_s += NOISE_BEFORE_S if trial.kind.asks else trial.lead_in_s
+            if noise_before_s:
+                min_pause_s += noise_before_s if trial.kind.asks else trial.lead_in_s
             if opening.sounds and opening.pause_s < min_pause_s:
-                lead_in = ", and the noise begins before the phrase" if noisy else ""
+                lead_in = ", and the noise begins before the phrase" if noise_before_s else ""
                 problem = f"the pause is too short to hear the device in it{lead_in}"
                 remedy = f"Write pause_s: {exact(min_pause_s)} or more, or sounds: false"
                 findings.add((*entry_path, "pause_s"), problem, remedy)

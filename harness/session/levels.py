@@ -15,7 +15,7 @@ from harness.model.calibration import Calibration
 from harness.model.frozen import frozen
 from harness.model.numbers import fixed
 from harness.model.record import AttemptStarted, LevelMeasured
-from harness.model.stimulus import NOISE_BEFORE_S, Channel, StimulusRecipe, Waveform
+from harness.model.stimulus import Channel, StimulusRecipe, Waveform
 from harness.model.trial import Trial
 from harness.sound.frames import ANALYSIS_HZ
 from harness.sound.level import active_speech_level, rms_dbfs
@@ -139,7 +139,8 @@ def why_silent(trial: Trial, call_start_s: float, started_s: float, microphone: 
     opening = trial.recipe.opening
     if opening is None or not opening.sounds:
         return ""
-    ends_s = call_start_s - ((trial.recipe.lead_in_s or NOISE_BEFORE_S) if trial.recipe.noise is not None else 0.0)
+    noise = trial.recipe.noise
+    ends_s = call_start_s - (0.0 if noise is None else trial.recipe.lead_in_s or noise.before_s)
     begins_s = max(ends_s - SOUNDING_S, call_start_s - opening.pause_s + DIES_AWAY_S)
     pause, _ = microphone.cut(started_s + begins_s, started_s + ends_s)
     before, _ = microphone.cut(started_s - QUIET_WITHIN_S, started_s)

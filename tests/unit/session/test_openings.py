@@ -151,6 +151,15 @@ def test_the_noise_of_the_trial_is_not_taken_for_the_device() -> None:
     assert why_silent(trial, 5.0, 10.0, room) == ""  # type: ignore[arg-type]
 
 
+def test_the_ramp_of_noise_under_a_query_is_not_taken_for_the_device() -> None:
+    trial = listening_trial(BY_AIR, opening=replace(OPENING, sounds=True, pause_s=4.0))
+    ramped = NoiseSpec(NoiseKind.PINK, 5.0, ramp_s=2.0)
+    noisy = replace(trial, recipe=replace(trial.recipe, noise=ramped, lead_in_s=0.0))
+    room = Room(0.001, 0.001)
+    room._sound[13_000:15_000] = 0.1  # the two seconds before the phrase
+    assert why_silent(noisy, 5.0, 10.0, room).startswith("device_silent")  # type: ignore[arg-type]
+
+
 @pytest.mark.usefixtures("simulated_time")
 def test_over_a_wire_the_microphone_need_not_hear_the_device() -> None:
     trial = listening_trial(Target("dut", "dut_link", "dut_link"), opening=replace(OPENING, sounds=True))
