@@ -464,7 +464,7 @@ class LevelMeasured(AttemptRow):
 
     The row is written if both the loudspeaker and the microphone are calibrated.
     asked_spl: the requested active speech level of the query, together with its noise.
-    heard_spl: asked_spl, plus the RMS level at the microphone (without its noise floor) minus that of what was played.
+    heard_spl: asked_spl, plus the level at the microphone (without its noise floor) minus that of what was played.
     None: the microphone did not hear it.
     """
 

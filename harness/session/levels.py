@@ -17,8 +17,8 @@ from harness.model.numbers import fixed
 from harness.model.record import AttemptStarted, LevelMeasured
 from harness.model.stimulus import Channel, StimulusRecipe, Waveform
 from harness.model.trial import Trial
-from harness.sound.frames import ANALYSIS_HZ
-from harness.sound.level import active_speech_level, rms_dbfs
+from harness.sound.frames import ANALYSIS_HZ, HIGH_PASS_HZ
+from harness.sound.level import FLOOR_DBFS, active_speech_level, rms_dbfs
 from harness.sound.recordings import at_rate
 
 NO_NOISE: Mapping[str, Waveform] = MappingProxyType({})
@@ -93,7 +93,7 @@ class LevelRule:
             return None
         begins_s, ends_s = row.query_start_s, min(row.query_end_s, row.query_start_s + MAX_COMPARED_S)
         part = Waveform(sound.samples[round(begins_s * sound.rate_hz) : round(ends_s * sound.rate_hz)], sound.rate_hz)
-        played_dbfs = rms_dbfs(part.samples)
+        played_dbfs = _rms_dbfs_without_rumble(part)
         if asked_dbfs is None:
             active = active_speech_level(part)
             asked_dbfs = active.level_dbfs if active else played_dbfs
@@ -106,7 +106,8 @@ class LevelRule:
         for player, noise in noises.items():  # sounds that are not correlated add by their powers
             if (noise_calibration := self.loudspeakers.get(player)) is not None:
                 excerpt = noise.samples[round(begins_s * noise.rate_hz) : round(ends_s * noise.rate_hz)]
-                powers.append(10 ** (noise_calibration.unweighted_spl(rms_dbfs(excerpt)) / 10))
+                noise_dbfs = _rms_dbfs_without_rumble(Waveform(excerpt, noise.rate_hz))
+                powers.append(10 ** (noise_calibration.unweighted_spl(noise_dbfs) / 10))
         heard_spl = None
         if heard_dbfs is not None:
             # What the loudspeaker gave for its speech: the requested level plus the deviation of the whole sound.
@@ -153,6 +154,15 @@ def why_silent(trial: Trial, call_start_s: float, started_s: float, microphone: 
     return f"device_silent: {pause_text} dBFS before the phrase, {room_text} dBFS before the opening"
 
 
+def _rms_dbfs_without_rumble(sound: Waveform) -> float:
+    """RMS level of a sound in the band of a microphone's noise floor. Below it, ventilation is often louder."""
+    if not len(sound.samples):
+        return FLOOR_DBFS
+    power = np.square(np.abs(np.fft.rfft(sound.samples.astype(np.float64)))) / len(sound.samples) ** 2 * 2
+    hertz = np.fft.rfftfreq(len(sound.samples), 1 / sound.rate_hz)
+    return 10 * math.log10(max(float(power[hertz >= HIGH_PASS_HZ].sum()), 10 ** (FLOOR_DBFS / 10)))
+
+
 def _heard_dbfs(part: Waveform, left_s: float, microphone: Hears) -> float | None:
     """RMS level of a sound at the microphone, without its noise floor; None if it was not heard.
 
@@ -167,9 +177,9 @@ def _heard_dbfs(part: Waveform, left_s: float, microphone: Hears) -> float | Non
         return None
     first = round(match.start / ANALYSIS_HZ * recording.rate_hz)
     heard = recording.samples[first : first + round(part.duration_s * recording.rate_hz)]
-    power = float(np.mean(np.square(heard.astype(np.float64))))
+    power = 10 ** (_rms_dbfs_without_rumble(Waveform(heard, recording.rate_hz)) / 10)
     floor_dbfs = microphone.noise_floor_dbfs()
     floor_power = 0.0 if floor_dbfs is None else 10 ** (floor_dbfs / 10)
-    if power > floor_power * 10 ** (ABOVE_FLOOR_DB / 10):  # not of an empty part, whose power is NaN
+    if power > floor_power * 10 ** (ABOVE_FLOOR_DB / 10):
         return 10 * math.log10(power - floor_power)
     return None

@@ -196,7 +196,7 @@ class Decimator:
 
 FRAME_SAMPLES = 160  # 10 ms.
 FRAME_S = FRAME_SAMPLES / ANALYSIS_HZ
-_HIGH_PASS_HZ = 120.0
+HIGH_PASS_HZ = 120.0
 _MIN_POWER = 1e-10  # −100 dBFS, below SILENT_DBFS: it only keeps the logarithm finite.
 
 
@@ -225,7 +225,7 @@ class Frames:
         if detector.rate_hz != ANALYSIS_HZ:
             raise ValueError(f"a speech detector must work at {ANALYSIS_HZ} Hz, not at {detector.rate_hz} Hz")
         self._detector = detector
-        self._high_pass = HighPass(_HIGH_PASS_HZ, ANALYSIS_HZ, FRAME_SAMPLES)
+        self._high_pass = HighPass(HIGH_PASS_HZ, ANALYSIS_HZ, FRAME_SAMPLES)
         self.floor = NoiseFloor()
         self._normaliser = Normaliser()
         self.reset()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import threading
@@ -479,13 +480,15 @@ class Ear:
 
     id = "microphone"
 
-    def __init__(self, played: Waveform, gain_db: float, floor_dbfs: float = -90.0) -> None:
+    def __init__(self, played: Waveform, gain_db: float, floor_dbfs: float = -90.0, hum_dbfs: float = -120.0) -> None:
         self._played, self._gain, self._floor_dbfs = played, 10 ** (gain_db / 20), floor_dbfs
+        self._hum = math.sqrt(2) * 10 ** (hum_dbfs / 20)
 
     def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
         rate = self._played.rate_hz
         chance = np.random.default_rng(1)
         heard = chance.standard_normal(round((end_s - start_s) * rate)) * 10 ** (self._floor_dbfs / 20)
+        heard += self._hum * np.sin(2 * np.pi * 51 * np.arange(len(heard)) / rate)
         start = round((10.02 - start_s) * rate)  # the sound left at 10 s
         low, high = max(0, start), min(len(heard), start + len(self._played.samples))
         heard[low:high] += self._gain * self._played.samples[low - start : high - start]
@@ -554,6 +557,8 @@ def test_the_level_heard_is_the_level_asked_for_in_a_room_of_known_gain(level: f
     reading = known(rule.measure(ROW, "near", sound, 10.0, Ear(sound, gain_db)))
     assert reading.off_db == pytest.approx(0.0, abs=0.2)
     assert not rule.refusal(reading)
+    rumbling = Ear(sound, gain_db, hum_dbfs=level + gain_db - 3.0)
+    assert known(rule.measure(ROW, "near", sound, 10.0, rumbling)).off_db == pytest.approx(0.0, abs=0.2)
     quieter = known(rule.measure(ROW, "near", sound, 10.0, Ear(sound, gain_db - 3.0)))
     assert quieter.off_db == pytest.approx(-3.0, abs=0.2)
     assert rule.refusal(quieter).startswith("level_off: near gave")
