@@ -80,6 +80,12 @@ def test_a_room_has_the_reverberation_time_asked_for(size_m: tuple[float, float,
     assert decay_s(heard, RATE) == pytest.approx(rt60_s, rel=0.15)
 
 
+def test_a_room_that_needs_more_memory_than_there_is_is_refused() -> None:
+    box = ShoeBox((1.2, 1.0, 1.0), 5.0, (0.3, 0.3, 0.5), talker_height_m=0.5)
+    with pytest.raises(InputError, match="1 × 1 m with a reverberation time of 5 s needs 7606 GB of memory"):
+        apply_room(click(), RoomSpec("box", box).placement(0.5, 45.0))
+
+
 @pytest.mark.parametrize(
     ("pattern", "angle_deg", "fall_db"),
     [
