@@ -21,7 +21,7 @@ MAX_SPEECH_S = 300.0
 
 @dataclass(slots=True)
 class Utterances:
-    """When devices on the bench spoke, from their own reports or from the microphone.
+    """When devices on the bench spoke during a run of the engine, from their own reports or from the microphone.
 
     Times are in s on the host's clock.
     - speeches: (device, start, end) of speech; the device is None if it is not known.
@@ -32,12 +32,6 @@ class Utterances:
     speeches: deque[tuple[str | None, float, float]] = field(default_factory=partial(deque, maxlen=MAX_KEPT))
     wakes: deque[tuple[float, str]] = field(default_factory=partial(deque, maxlen=MAX_KEPT))
     open_speech: dict[str, tuple[str | None, float]] = field(default_factory=dict)
-
-    def begin_run(self) -> None:
-        """Forgets everything, since another process resumes the session: its clock may begin at 0."""
-        self.speeches.clear()
-        self.wakes.clear()
-        self.open_speech.clear()
 
     def add_wake(self, device: str, at_s: float) -> None:
         self.wakes.append((at_s, device))

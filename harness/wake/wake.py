@@ -69,9 +69,9 @@ class WakeFigures:
                 same_time, self._boot = boot == self._boot, boot
                 for attempt in list(self._running_plays):
                     self._end_attempt(attempt, False, entry.wall_s)
-                self._utterances.begin_run()
+                self._utterances = Utterances()  # the clock of another run may begin at 0
                 for device in self._devices.values():
-                    device.begin_run(same_time=same_time)
+                    device.begin_run(entry.seq, self._utterances, same_time=same_time)
             case rows.AttemptStarted() as row if row.trial_id in self._trials:
                 self._begin_attempt(row)
             case rows.StimulusSpoken() as stimulus:

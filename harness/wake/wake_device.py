@@ -78,7 +78,9 @@ class DeviceFigures:
         """Names of the speakers in its planned wake trials."""
         self.changed = True
         """Whether the last snapshot is out of date."""
-        self._events, self._utterances = events, utterances
+        self._events = events
+        self._utterances_of_runs = [(0, utterances)]
+        """(`seq` of its first row, utterances) of each run. An event keeps the explanation of the run that heard it."""
         self._totals = PlayTotals()
         self._delays: dict[int, MeasuredDuration] = {}
         """By id() of a play that counts, as the next ones: `WakeFigures` keeps these plays."""
@@ -109,12 +111,14 @@ class DeviceFigures:
         """The proofs of listening in the current run."""
         return self._proofs_of_runs[-1]
 
-    def begin_run(self, *, same_time: bool) -> None:
+    def begin_run(self, seq: int, utterances: Utterances, *, same_time: bool) -> None:
         """Records that another process resumes the session, whose positions in injected audio begin at 0.
 
-        same_time: whether the host was not rebooted. Late reports of sound through the air then find their stimuli.
+        seq: number of its first row. utterances: those that it hears. same_time: whether the host was not rebooted.
+        Late reports of sound through the air then find their stimuli.
         """
         self.changed = True
+        self._utterances_of_runs.append((seq, utterances))
         self._proofs_of_runs.append(self.proofs.for_next_run())
         self._merger.begin_run()
         self._recent_stalls.clear()
@@ -561,12 +565,9 @@ class DeviceFigures:
             self._delay_figures = None
 
     def _put_unmatched(self, event: HeardWake, play: Play | None, exposed: bool, pending: bool = False) -> None:
-        """Shows an event as unmatched.
-
-        - exposed: whether it fell into exposure.
-        - pending: whether it is not counted yet, since its attempt still runs.
-        """
-        rule, why = self._utterances.explain_wake(self.device, event.at.at_s)
+        """Shows an event as unmatched. exposed: it fell into exposure. pending: its attempt still runs."""
+        utterances = next(spoken for first, spoken in reversed(self._utterances_of_runs) if first <= event.seq)
+        rule, why = utterances.explain_wake(self.device, event.at.at_s)
         if play and play.target.injected:  # such a device does not hear the room
             rule, why = None, ""
         self._events.put(

@@ -329,12 +329,12 @@ class Play:
         return (self.end_s - self.start_s) / took_s if took_s > 0 and self.end_s > self.start_s else 1.0
 
     def add(self, event: HeardWake, moved_s: float | None = None) -> None:
-        """Adds an event, in the order of places. moved_s: its place if it comes from another play; else None."""
+        """Adds an event, in the order of places and rows. moved_s: its place if it comes from another play."""
         if moved_s is not None and self.on_audio_line and event.audio_s is None:
             self.moved_places[event.seq] = moved_s
         index = len(self.events)
-        place = self.place(event)
-        while index and self.place(self.events[index - 1]) > place:
+        place = self.place(event), event.seq
+        while index and (self.place(self.events[index - 1]), self.events[index - 1].seq) > place:
             index -= 1
         self.events.insert(index, event)
 

@@ -235,7 +235,7 @@ FAULTS = (
         "session/test_listening_trial.py::test_an_event_that_is_not_near_the_phrase_is_no_answer_to_it"),
     Planted("audio_of_a_killed_run", "46ae3fc7", Area.EXPOSURE, """
 @ wake/wake.py
--                    device.begin_run(same_time=same_time)
+-                    device.begin_run(entry.seq, self._utterances, same_time=same_time)
 +                    device.proofs.cut(0.0)
 """, "plays and acknowledged audio of a killed run speak for the run that resumes it",
         "wake/test_wake.py::test_an_event_of_this_run_is_not_taken_for_one_of_the_run_before"),

@@ -102,6 +102,12 @@ def test_two_sources_of_one_wake_are_one_hit_at_the_time_of_the_least_error() ->
     assert figures.disagreements == (Disagreement(("led", "log"), ("serial",), 1),)
 
 
+def test_a_report_that_is_delivered_twice_does_not_hide_that_another_source_agrees() -> None:
+    rows = session(TrialKind.WAKE, (("kitchen", 1.8, 0.01), ("kitchen", 1.8, 0.01), (LED, 1.9, 0.05)))
+    assert (rows.device().hits, rows.device().suppressed) == (1, 1)
+    assert rows.device().disagreements == (Disagreement(("serial", "led"), ("log",), 1),)
+
+
 def test_reports_further_apart_than_the_tolerance_are_two_events() -> None:
     reports = (("kitchen", 10.0, 0.01), (LED, 12.5, 0.01))
     assert session(TrialKind.AMBIENT, reports).device().false_accepts.count == 2

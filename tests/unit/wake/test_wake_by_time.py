@@ -17,7 +17,7 @@ from harness.model.observation import (
     StimulusStarted,
     Wake,
 )
-from harness.model.record import AttemptFinished, AttemptStarted, EngineStarted
+from harness.model.record import AttemptFinished, AttemptStarted, EngineStarted, ReviewVerdict
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
@@ -109,6 +109,21 @@ def restarted(rows: WakeRows) -> None:
     """The host was switched off and on: its clock begins again."""
     rows.at_s = 1.0
     rows.add(EngineStarted(2, 4242, "another boot", 1.0))
+
+
+def test_a_self_wake_stays_one_when_a_later_run_looks_at_its_trial_again() -> None:
+    trial = wake_trial(1, AMBIENT, injected=False, settings=WakeSettings(proof_within_s=100))
+    rows = rows_of(trial, at_s=10.0)
+    rows.add(EngineStarted(1, 1, "boot", 1.0))
+    rows.see(ListeningProved(LINK, Stamp(10.0), Proof.HEARTBEAT))
+    rows.see(Status(LINK, Stamp(15.0), DeviceState.SPEAKING))
+    rows.see(Status(LINK, Stamp(20.0), DeviceState.IDLE))
+    rows.play(trial, [("kitchen", 6.0), ("kitchen", 40.0)])
+    rows.add(EngineStarted(2, 2, "boot", 1.0))
+    rows.see(Wake(LINK, Stamp(51.0), "alexa", 0.9))  # part of the second event
+    assert rows.device().suppressed == 1
+    assert dict(rows.device().events) == {ReviewVerdict.SELF_WAKE: 1, None: 1}
+    assert rows.device().false_accepts.count == 1
 
 
 def test_proofs_count_after_a_restart_of_the_host() -> None:
