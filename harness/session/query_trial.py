@@ -4,8 +4,7 @@
 
     (→ CHECKING_EFFECT → ASKING_EFFECT) → CLOSING → WAITING → PLAYING … → DONE
 
-A lost link leads to LINK_LOST and from there to WAITING. docs/explanation/trials.md has the diagram and defines every
-time.
+A lost link leads to LINK_LOST and from there to WAITING. docs/explanation/trials.md defines all phases and times.
 """
 
 from __future__ import annotations
@@ -289,8 +288,10 @@ class TrialMachine(Take):
     def _handle_loss(self, source: str, problem: str) -> None:
         """Records a loss, and interrupts the attempt if it needs what was lost. source: may be THE_DEVICE."""
         self._lost_sources.add(source)
-        if self._phase is Phase.CLOSING:
+        hears_a_person = bool(self.trial.talker) and source == self.trial.microphone
+        if self._phase is Phase.CLOSING and self._closing_id and (hears_a_person or source in self.trial.players):
             self._closing_done = True  # the end of the words may never be reported now
+            self._actions.append(StopStimulus())
         elif self._phase is Phase.CHECKING and source not in {THE_DEVICE, *self.trial.sources}:
             return  # the response is stored, and the evidence arrives separately
         elif self._phase in UNDER_WAY and self._phase is not Phase.FREEZING:  # there, the whole response was heard
@@ -502,10 +503,10 @@ class TrialMachine(Take):
             self._finish_closing()
 
     def _dialogue_may_be_open(self) -> bool:
-        """Whether a dialogue is to be closed: the trial says how, and the device has not reported that it is idle. Not
-        while the first answer may still come or is not over: closing words would cut it off."""
+        """Whether a dialogue is to be closed: the trial says how, and the device has not reported that it is idle."""
         if self.trial.close_dialogue is None or self._device.state is DeviceState.IDLE:
             return False
+        # Not while the first answer may still come or is not over: closing words would cut it off.
         answered = self._current is not None and self._current.frozen is not None
         return answered or self._device.state not in _BUSY
 

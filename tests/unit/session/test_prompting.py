@@ -50,6 +50,7 @@ from harness.session import prompting
 from harness.session.conductor import Conductor
 from harness.session.plan import plan
 from harness.session.prompting import in_a_line, prompt_for
+from harness.session.take import SOUND_GUARD_S
 from harness.wake.wake import WakeFigures
 from tests.unit.session.house import House, assert_whole
 from tests.unit.session.material import Here, MemoryLog, bench, scenario, sound_of
@@ -224,6 +225,22 @@ def test_a_person_repeats_what_the_device_missed_and_closes_its_dialogue() -> No
     assert len(run.log.of(StimulusSpoken)) == len(run.log.of(AttemptStarted)) > 3
     assert {row.outcome for row in run.log.of(AttemptFinished)} >= {Outcome.NO_WAKE}
     assert "never mind" in [prompt.text for prompt in person.asked]
+
+
+@pytest.mark.parametrize(("lost", "asked_for_s"), [("dut_link", SOUND_GUARD_S), ("mic", 0.0)])
+def test_closing_words_are_asked_for_until_they_are_said_or_cannot_be_heard(lost: str, asked_for_s: float) -> None:
+    closing = Defaults(voice=ANN, close_dialogue=CloseDialogue(say="never mind"))
+    run, person = spoken(by_ann(2, defaults=closing), speaks=lambda number: number != 2)
+    driver = next(driver for driver in run.drivers if driver.id == lost)
+    with run.running():
+        run.until(lambda: len(person.asked) == 2)
+        asked_s = run.clock.now_s()
+        driver.lose_link("the plug is pulled")
+        run.until(lambda: run.conductor._run.prompt is None)
+        assert run.clock.now_s() - asked_s == pytest.approx(asked_for_s, abs=2.0)
+        driver.mend_link()
+    assert [prompt.text for prompt in person.asked[1:3]] == ["never mind", "alexa, set an alarm for one"]
+    assert_whole(run.log, run.trials)
 
 
 def test_people_and_voices_share_a_matrix() -> None:
