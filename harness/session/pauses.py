@@ -45,9 +45,10 @@ class LifeCheck:
     def settle(self, *, at_end: bool = False) -> bool:
         """Checks silent devices. Returns whether anything was played. at_end: no further trial can prove listening."""
         run, after = self._run, self._run.context.life_check_after
-        played = False
-        while after and run.ending is None and (doubtful := self._liveness.doubtful(1 if at_end else after)):
-            for device in doubtful:
+        played, takes = False, 1 if at_end else after
+        # A person who has paused the run may be at the device: only they resume it.
+        while after and run.ending is None and self._liveness.doubtful(takes) and run.await_resume():
+            for device in self._liveness.doubtful(takes):
                 if unproven := self._liveness.unproven(device):
                     self._replay_unproven(device, unproven, "and then it restarted")
                     if self._liveness.restarts(device) >= TRIES:

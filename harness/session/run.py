@@ -264,7 +264,11 @@ class Run:
     def pause_for_operator(self, request: str, by: str) -> bool:
         """Pauses until the operator has done what the request says, and resumes. False if the run ends first."""
         self.pause(request, by)
-        for _ in self.while_paused(request):
+        return self.await_resume()
+
+    def await_resume(self) -> bool:
+        """Waits until the run is not paused. False if the run ends first."""
+        for _ in self.while_paused(self.pause_reason):
             pass
         return self.ending is None
 

@@ -186,10 +186,24 @@ class Takes:
             deciding = verdict.deciding_attempt
             run.append(TrialFinished(trial.id, number, verdict.outcome, max(before), deciding, verdict.cause))
             self.query_cut_s, self._last_played = run.now_s(), ""  # its answer may still come, and a follow-up is late
-            return
-        if trial.listening is not None and (needless := run.context.why_needless(trial)):
+        elif needless := self._why_needless(trial, number):
             self._finish(take, Outcome.SKIPPED, f"needless: {needless}")
-            return
+        else:
+            self._play_stimulus(trial, number, following, resumed)
+        if (row := run.resumption.finished.get(take)) is not None:
+            self.power.trial_finished(trial, row)
+            if self._faults.settle(trial, row):
+                self._last_played = ""  # a follow-up needs its prime again
+
+    def _why_needless(self, trial: Trial, number: int) -> str:
+        """Why a take need not be played; "" if it must be, as when a person repeats a trial that counts."""
+        earlier = self._run.resumption.finished.get((trial.id, number - 1))
+        is_repeated = earlier is not None and earlier.outcome is Outcome.COUNTED
+        return "" if trial.listening is None or is_repeated else self._run.context.why_needless(trial)
+
+    def _play_stimulus(self, trial: Trial, number: int, following: Iterable[TakeKey], resumed: bool) -> None:
+        """Renders the stimulus of a take, sets up the bench, and runs its machine."""
+        run, take = self._run, (trial.id, number)
         stimulus = self._stimulus(trial, following)
         if isinstance(stimulus, HarnessError):
             run.append(FaultMet("stimulus", str(stimulus)))
@@ -201,10 +215,6 @@ class Takes:
             else:
                 self._play_listening_trial(trial, trial.listening, number, stimulus)
             self._rendering.forget(trial)
-        if (row := run.resumption.finished.get(take)) is not None:
-            self.power.trial_finished(trial, row)
-            if self._faults.settle(trial, row):
-                self._last_played = ""  # a follow-up needs its prime again
 
     def _play_life_check(self, trial: Trial) -> None:
         """Plays a life check: a stimulus that the device has reacted to before."""
@@ -228,12 +238,17 @@ class Takes:
         A failure ends the take (False), whose result would be for another place or setting. take: None for a life
         check, which has no verdict, and before which nothing is power cycled.
         """
+        run = self._run
+        # While the run is paused, a person may be at what would be switched, moved or set.
+        is_changed = run.context.power or run.context.stands or run.resumption.originals
+        if is_changed and not run.await_resume():
+            return False
         try:
             if take is not None and not self.power.cycle_before(trial):
                 return False
             return self.settings.apply(trial)
         except DeviceError as error:
-            self._run.append(FaultMet(SET_UP_SOURCE, str(error)))
+            run.append(FaultMet(SET_UP_SOURCE, str(error)))
             if take is not None:
                 self._finish(take, Outcome.INTERRUPTED, f"{NOT_SET_UP}: {error.what}")
             return False
@@ -335,15 +350,16 @@ class Takes:
         if trial_verdict(trial.reprompt, resumption.attempts.get(take, {})) is not None:
             return True  # already played; only the trial's verdict is missing
         prime = part.primed_by
-        if last_played != prime:
+        while last_played != prime and run.ending is None:
             if not resumption.is_in_play(prime):
                 run.append(RerunAsked(prime, resumption.next_take(prime), PRIME_BY))
             for pending_take in resumption.pending():
                 if pending_take[0] == prime and run.ending is None:
                     self.play(pending_take, (take,))
-            if run.ending is not None:
-                return False
-            self._last_played = trial.id
+            last_played = self._last_played  # not the prime if it ended in a fault, after which it is tried again
+        if run.ending is not None:
+            return False
+        self._last_played = trial.id
         primes = [row for row in resumption.finished.values() if row.trial_id == prime]
         ended = max(primes, key=lambda row: row.take, default=None)
         if ended is not None and ended.outcome.answered:

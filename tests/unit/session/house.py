@@ -100,9 +100,10 @@ class House:
 
 
 def house(count: int = 4, room: Callable[[], bool] = lambda: True, **changes: Any) -> House:
-    clock = ScaledClock(changes.pop("speed", SPEED), HostClock())
+    clock = changes.pop("clock", None) or ScaledClock(changes.pop("speed", SPEED), HostClock())
     test_bench = bench(connected=changes.get("profile", PROFILE) is not None)
-    return House(plan(scenario(count), test_bench), MemoryLog(clock, room), clock, **changes)
+    trials = changes.pop("trials", None) or plan(scenario(count), test_bench)
+    return House(trials, changes.pop("log", None) or MemoryLog(clock, room), clock, **changes)
 
 
 def assert_whole(log: MemoryLog, trials: tuple[Trial, ...]) -> None:

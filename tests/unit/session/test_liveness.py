@@ -9,7 +9,7 @@ import pytest
 
 from harness.base import threads
 from harness.devices.in_process.driver import InProcessOptions
-from harness.model.feed import Resume, StateWord
+from harness.model.feed import Pause, Resume, StateWord
 from harness.model.observation import (
     DeviceState,
     ListeningProved,
@@ -32,14 +32,16 @@ from harness.model.record import (
     Resumed,
     TrialFinished,
 )
+from harness.model.scenario import TrialKind, TrialTemplate
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.model.trial import LIFE_CHECK, LIFE_CHECK_BY, Outcome, Trial
 from harness.session.liveness import Liveness
+from harness.session.plan import plan
 from tests.known import known
 from tests.unit.session.house import House, house
 from tests.unit.session.listening_material import BY_AIR, listening_trial
-from tests.unit.session.material import trial
+from tests.unit.session.material import bench, scenario, trial
 
 pytestmark = pytest.mark.usefixtures("simulated_time")
 
@@ -312,6 +314,23 @@ def test_unattended_run_stops_when_the_device_stays_dead() -> None:
     assert any("no operator is present" in row.what for row in run.log.of(FaultMet))
     assert run.log.of(Resumed) == []
     assert any("repeating what" in row.text for row in run.log.of(NoteWritten))
+
+
+def test_a_sign_of_life_does_not_end_the_pause_of_a_person() -> None:
+    template = TrialTemplate("wake", "", 2, kind=TrialKind.WAKE)
+    trials = plan(replace(scenario(1), trials=(template,)), bench())
+    with house(trials=trials, life_check_after=1).running() as run:
+        kill_after(run, 0)
+        run.until(lambda: run.saw(StateWord.PLAYING))
+        assert run.ask(Pause("p1", "ann", "at the device")) == (True, "")
+        run.until(lambda: finished(run) and run.states[-1].word is StateWord.PAUSED)
+        run.conductor.enqueue(beat(run.clock.now_s()))
+        threads.sleep(60.0)
+        assert run.log.of(Resumed) == []
+        revive(run)
+        assert run.ask(Resume("p2", "ann")) == (True, "")
+    assert run.log.of(Paused) == [Paused("at the device", "ann")]
+    assert finished(run) == [(trial.id, 1, Outcome.COUNTED) for trial in trials]
 
 
 def test_run_finishes_only_after_its_last_trials_are_proven() -> None:

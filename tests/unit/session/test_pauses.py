@@ -5,13 +5,17 @@ Also how a run ends that is closed when nothing is left to play.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from harness.base import threads
 from harness.devices.in_process.device import InProcessOptions
 from harness.model.bench import AfterRetries, OnFault
 from harness.model.errors import DeviceError
-from harness.model.feed import Abort, Resume, Skip, StateWord
+from harness.model.feed import Abort, Rerun, Resume, Skip, StateWord
 from harness.model.record import (
+    AttemptFinished,
     AttemptStarted,
     EndReason,
     FaultMet,
@@ -22,12 +26,13 @@ from harness.model.record import (
     SessionFinished,
     TrialFinished,
 )
-from harness.model.scenario import RepromptRule
+from harness.model.scenario import RepromptRule, TrialKind, TrialTemplate
 from harness.model.stimulus import Waveform
 from harness.model.trial import Outcome
 from harness.session.pauses import ON_FAULT_BY
+from harness.session.plan import plan
 from tests.unit.session.house import House, house
-from tests.unit.session.material import MemoryLog
+from tests.unit.session.material import TELLS, MemoryLog, bench, probe, scenario
 
 pytestmark = pytest.mark.usefixtures("simulated_time")
 
@@ -130,6 +135,50 @@ def test_a_trial_that_always_fails_is_left_interrupted_and_the_others_go_on() ->
     assert set(last_outcomes(run.log).values()) == {Outcome.INTERRUPTED}
     assert len(pauses_of(run)) == 1
     assert any("no retry is left" in row.text for row in run.log.of(NoteWritten))
+
+
+def test_a_prime_is_retried_as_often_as_other_trials() -> None:
+    trials = plan(probe(2.0, rule=RepromptRule(max_interruptions=0)), bench(TELLS))
+    run = house(trials=trials, profile=TELLS, on_fault=POLICY, speed=100.0)
+    refuse(run, 2)
+    run.played()
+    assert [(row.trial_id, row.outcome) for row in run.log.of(TrialFinished)] == [
+        (trials[0].id, Outcome.INTERRUPTED),
+        (trials[0].id, Outcome.INTERRUPTED),
+        (trials[0].id, Outcome.RESPONDED),
+        (trials[1].id, Outcome.RESPONDED),
+    ]
+
+
+def test_a_trial_that_a_fault_ended_is_played_again_although_the_run_was_killed_before_its_verdict() -> None:
+    run = house(1, on_fault=POLICY, speed=100.0)
+    refuse(run, 6)
+    with run.running():
+        run.until(lambda: len(run.log.of(AttemptFinished)) == 6)
+        run.conductor.stop()
+    assert run.log.of(TrialFinished) == []
+    resumed = house(1, on_fault=POLICY, log=run.log, clock=run.clock).played()
+    assert [row.outcome for row in resumed.log.of(TrialFinished)] == [Outcome.INTERRUPTED, Outcome.RESPONDED]
+
+
+def test_a_person_may_repeat_a_trial_that_a_sequential_test_no_longer_needs() -> None:
+    template = TrialTemplate("wake", "", 2, kind=TrialKind.WAKE)
+    lingering = threads.event()
+    trials = plan(replace(scenario(1), trials=(template,)), bench())
+    run = house(
+        trials=trials,
+        linger=lambda: not lingering.is_set(),
+        why_needless=lambda trial: "decided" if run.log.of(TrialFinished) else "",
+    )
+    with run.running():
+        run.until(lambda: run.saw(StateWord.FINISHED))
+        for trial in trials:
+            assert run.ask(Rerun(f"r{trial.id}", "ann", trial.id)) == (True, "")
+        run.until(lambda: len(run.log.of(TrialFinished)) == 4)
+        lingering.set()
+    outcomes = [(row.trial_id, row.outcome) for row in run.log.of(TrialFinished)]
+    counted, skipped = (trials[0].id, Outcome.COUNTED), (trials[1].id, Outcome.SKIPPED)
+    assert outcomes == [counted, skipped, counted, skipped]
 
 
 def test_a_disk_with_too_little_room_pauses_the_run_before_a_trial() -> None:

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from harness.base import threads
 from harness.devices.in_process.driver import InProcess
 from harness.devices.orders import DevicePower
 from harness.model.bench import OnFault
 from harness.model.errors import DeviceError
-from harness.model.feed import Abort
+from harness.model.feed import Abort, Pause, Resume, StateWord
 from harness.model.positioners import BenchOrder, PowerSwitch
 from harness.model.record import (
     AttemptStarted,
@@ -102,6 +103,19 @@ def test_a_device_boots_before_every_other_trial() -> None:
         after = rows[rows.index(row) :]
         back = next(number for number, record in enumerate(after) if isinstance(record, PowerSwitched) and record.on)
         assert not any(isinstance(record, AttemptStarted) for record in after[:back])
+
+
+def test_nothing_is_switched_while_a_person_has_paused_the_run() -> None:
+    run, relay = powered(2, power_cycle=1)
+    with run.running():
+        run.until(lambda: run.saw(StateWord.PLAYING))
+        assert run.ask(Pause("p1", "ann", "at the device")) == (True, "")
+        run.until(lambda: run.states[-1].word is StateWord.PAUSED)
+        threads.sleep(60.0)
+        assert relay.orders == ["OFF", "ON"]
+        assert run.ask(Resume("p2", "ann")) == (True, "")
+    assert relay.orders == ["OFF", "ON"] * 2
+    assert set(outcomes(run).values()) == {Outcome.RESPONDED}
 
 
 def test_a_device_that_shows_nothing_is_given_its_whole_time() -> None:
