@@ -465,13 +465,16 @@ def nothing_is_lost(rows: Rows, night: Any) -> Iterator[str]:
                 yield f"{arrival} arrived, and is in no row"
 
 
+ENDS_OF_PROMPTS = ("stimulus_spoken", "attempt_finished", "trial_finished", "engine_started")
+
+
 def _prompts(rows: Rows) -> Iterator[tuple[float, float]]:
     """When a talker was asked to speak: what the microphone hears then becomes the stimulus."""
     asked_s = None
     for row in rows.all:
         if row["kind"] == "operator_asked" and row["body"]["about"] == "speech":
             asked_s = row["at_s"] if asked_s is None else asked_s
-        elif asked_s is not None and row["kind"] in ("stimulus_spoken", "attempt_finished", "engine_started"):
+        elif asked_s is not None and row["kind"] in ENDS_OF_PROMPTS:
             yield asked_s - PROMPT_SLACK_S, row["at_s"] + SLACK_S
             asked_s = None
 

@@ -292,6 +292,8 @@ class Night:
     def _shown(self, state: StateChanged) -> None:
         if state.prompt is None:
             self.prompted = ""
+        elif self.prompted and not self.prompted.startswith(f"{state.trial_id}."):
+            self.room.truth.replayed["a prompt is shown in another trial"] += 1
         if state.asks is not None and self.attended and state.trial_id and state.attempt:
             self.commands += 1
             answer = AnswerOperator(f"c{self.commands}", "ann", state.trial_id, state.attempt, True, "")
@@ -302,12 +304,15 @@ class Night:
         """The person thinks, and says it if the prompt still stands; now and then not at all."""
         spoken = next(trial for trial in self.trials if trial.talker and trial.listening)  # what a life check repeats
         trial = self.trial_of.get(question.trial_id, spoken)
-        play_id = f"{question.trial_id}.t{question.take}.a{question.attempt}"
+        closes = question.question.endswith('"stop"')
+        play_id = f"{question.trial_id}.t{question.take}.{'c' if closes else 'a'}{question.attempt}"
         self.prompted = play_id
         chance = self.room.chance(f"talker:{play_id}:{self.world.monotonic()}")
 
         def says() -> None:
-            if self.prompted == play_id:
+            if self.prompted == play_id and closes:  # words that end a dialogue address nobody
+                self.room.ear.hear(self.room.now_s(), self.room.now_s() + 0.6)
+            elif self.prompted == play_id:
                 self._says(trial, play_id)
 
         if chance.random() < 0.9 or not self._happens():

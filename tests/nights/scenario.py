@@ -114,7 +114,7 @@ def _further_templates(room: SimulatedRoom, intents: bool) -> list[TrialTemplate
     if chance.random() < OFTEN:
         ann = VoiceSpec(engine=TALKER, name="ann")
         further += [
-            TrialTemplate("spoken_query", "q2", 2, device="box1", voice=ann),
+            TrialTemplate("spoken_query", "q2", 2, device="box1", voice=ann, close_dialogue=CloseDialogue("stop")),
             TrialTemplate("spoken_wake", "", 4, kind=TrialKind.WAKE, tail_s=1.5, voice=ann),
         ]
     return further
