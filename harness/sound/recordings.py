@@ -24,8 +24,9 @@ from harness.base.whole_file import write_atomically
 from harness.model.errors import InputError, Place
 from harness.model.numbers import exact
 from harness.model.stimulus import Waveform
+from harness.sound.decoded_file import NO_TOTAL, ForwardFile, decode
 from harness.sound.level import SILENCE_PEAK
-from harness.sound.sound_files import NO_TOTAL, RATES_HZ, ForwardFile, decode
+from harness.sound.sound_files import RATES_HZ
 from harness.sound.wave_file import PlainWave, UnusableSound, check_whole
 
 Block = npt.NDArray[np.float32]

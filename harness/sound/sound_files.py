@@ -17,11 +17,10 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
-import soundfile
 import soxr
 
 from harness.model.offline import RejectReason
@@ -33,9 +32,13 @@ from harness.sound.wave_file import (
     WaveSound,
     check_whole,
     is_wave_file,
+    read_error,
     read_wave,
-    truncated_error,
+    state_of,
 )
+
+if TYPE_CHECKING:
+    from harness.sound.decoded_file import DecodedFile
 
 Samples = npt.NDArray[np.int16]
 
@@ -44,10 +47,7 @@ BLOCK_SAMPLES = 960_000
 (bench_sound_files.py)."""
 HELD_BYTES = 1 << 20
 """Files up to this size (33 s at 16 kHz) are read into memory, since mapping them takes longer."""
-_DECODED_BLOCK_SAMPLES = 1 << 17
 _LOCAL_FILE_SYSTEMS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "overlay", "vfat"})
-NO_TOTAL = 1 << 62
-"""libsndfile reports this many frames or more when the number is unknown."""
 
 
 class _WaveFile:
@@ -104,119 +104,7 @@ class StreamedWave(_WaveFile):
             raise read_error(error) from error
 
 
-class ForwardFile(soundfile.SoundFile):  # type: ignore[misc]
-    """A file that is read from beginning to end, without the seek that soundfile does after every block.
-
-    That seek decodes a FLAC frame again. At the end of a file with a wrong or incomplete header, it fails."""
-
-    def seekable(self) -> bool:
-        return False
-
-
-class _CallbackFile:
-    """A file that libsndfile reads by callbacks, which must not raise. An error ends the file and is stored."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.failed: OSError | None = None
-
-    def read(self, size: int) -> bytes:
-        try:
-            return b"" if self.failed else self._file.read(size)
-        except OSError as error:
-            self.failed = error
-            return b""
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        try:
-            return self._file.seek(offset, whence)
-        except OSError as error:
-            self.failed = error
-            return -1
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-
-class DecodedFile:
-    """A file that libsndfile reads: FLAC, AIFF, W64, SPHERE, … Mono, 16 bits, lossless."""
-
-    assumed = ""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file if state_of(file) is not None else _CallbackFile(file)
-        sound = self._open()
-        if sound.subtype != "PCM_16":
-            raise UnusableSound(RejectReason.ENCODING, f"{sound.format} {sound.subtype}; it must be 16-bit PCM")
-        if sound.channels != 1:
-            raise UnusableSound(RejectReason.CHANNELS, f"{sound.channels} channels instead of 1")
-        self.rate_hz = int(sound.samplerate)
-        self.samples = int(sound.frames)
-        if self.samples >= NO_TOTAL:  # FLAC from a pipe: the length is known after decoding
-            self.samples = sum(len(block) for block in _decode(sound))
-            self._check_store()
-            sound = self._open()
-        self._sound = sound
-
-    def blocks(self) -> Iterator[Samples]:
-        count = 0
-        with self._sound as sound:
-            for block in _decode(sound, self.samples):
-                count += len(block)
-                yield block
-        self._check_store()
-        if count != self.samples:
-            raise truncated_error(self.samples, count, "samples")
-
-    def _check_store(self) -> None:
-        """UnusableSound if a read error has ended the file."""
-        if isinstance(self._file, _CallbackFile) and self._file.failed is not None:
-            raise read_error(self._file.failed) from self._file.failed
-
-    def _open(self) -> Any:
-        """The file from its beginning, for libsndfile; UnusableSound if it does not support the file."""
-        try:
-            if isinstance(self._file, _CallbackFile):
-                self._file.seek(0)
-                return ForwardFile(self._file)
-            # Through a descriptor if there is one: libsndfile then reads without Python, a third faster.
-            os.lseek(self._file.fileno(), 0, os.SEEK_SET)
-            return ForwardFile(self._file.fileno(), closefd=False)
-        except (soundfile.LibsndfileError, TypeError) as error:  # TypeError: there is no header at all
-            self._check_store()
-            words = getattr(error, "error_string", str(error)).strip().rstrip(".")
-            raise UnusableSound(RejectReason.UNREADABLE, f"not a supported sound file: {words}") from error
-
-
-def _decode(sound: Any, samples: int = NO_TOTAL) -> Iterator[Samples]:
-    """As `decode`, as 16-bit samples; UnusableSound if the file is damaged."""
-    try:
-        yield from decode(sound, samples, _DECODED_BLOCK_SAMPLES, "int16")
-    except soundfile.LibsndfileError as error:
-        raise UnusableSound(RejectReason.UNREADABLE, f"damaged: {error.error_string.strip()}") from error
-
-
-def decode(sound: Any, samples: int, block: int, dtype: str) -> Iterator[Any]:
-    """All blocks of an open file; LibsndfileError if it is damaged within the samples that its header declares.
-
-    Bytes after those samples are not sound: many FLAC files have a tag there, at which the decoder loses sync.
-    """
-    count = 0
-    while True:
-        try:
-            # Never past the end in one call, which would lose the samples before it.
-            chunk = sound.read(min(block, samples - count) or block, dtype=dtype)
-        except soundfile.LibsndfileError:
-            if count == samples:
-                return
-            raise
-        if not len(chunk):
-            return
-        count += len(chunk)
-        yield chunk
-
-
-PcmSource = MappedWave | StreamedWave | DecodedFile
+PcmSource: TypeAlias = "MappedWave | StreamedWave | DecodedFile"
 """A source of the 16-bit mono samples of one file.
 
 samples, rate_hz: number of samples and sample rate of the file. assumed: what was assumed about its length (see
@@ -246,23 +134,9 @@ def _is_local_device(device: int) -> bool:
     return False
 
 
-def state_of(file: BinaryIO) -> tuple[int, int] | None:
-    """Size and modification time, which show a write to the file; None in memory or in a store."""
-    try:
-        status = os.fstat(file.fileno())
-    except io.UnsupportedOperation:
-        return None
-    return status.st_size, status.st_mtime_ns
-
-
 def changed_error() -> UnusableSound:
     """The rejection of a file that changes while it is read."""
     return UnusableSound(RejectReason.UNREADABLE, "it changed while the harness was reading it")
-
-
-def read_error(error: OSError) -> UnusableSound:
-    """The rejection of a file that the system cannot read, with the system's message."""
-    return UnusableSound(RejectReason.UNREADABLE, error.strerror or str(error) or type(error).__name__)
 
 
 __all__ = ["OpenSound", "UnusableSound", "open_file", "open_sound"]
@@ -416,6 +290,8 @@ def _pcm_source(file: BinaryIO) -> PcmSource:
         raise UnusableSound(RejectReason.EMPTY, "the file has no bytes")
     file.seek(0)
     if not is_wave_file(file.read(MARK_BYTES)):
+        from harness.sound.decoded_file import DecodedFile  # imported here, since most files need no libsndfile
+
         check_whole(file, length)
         return DecodedFile(file)
     sound = read_wave(file, length)

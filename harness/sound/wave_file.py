@@ -11,6 +11,7 @@ and `assumed` says so.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import struct
@@ -299,6 +300,20 @@ def _pcm_format(content: bytes) -> tuple[int, int]:
 def truncated_error(declared: int, actual: int, unit: str = "bytes of sound") -> UnusableSound:
     """The rejection of a file with less sound than its header declares."""
     return _unreadable(f"truncated: the header declares {declared} {unit}, but the file has {actual}")
+
+
+def read_error(error: OSError) -> UnusableSound:
+    """The rejection of a file that the system cannot read, with the system's message."""
+    return UnusableSound(RejectReason.UNREADABLE, error.strerror or str(error) or type(error).__name__)
+
+
+def state_of(file: BinaryIO) -> tuple[int, int] | None:
+    """Size and modification time, which show a write to the file; None in memory or in a store."""
+    try:
+        status = os.fstat(file.fileno())
+    except io.UnsupportedOperation:
+        return None
+    return status.st_size, status.st_mtime_ns
 
 
 def _unreadable(detail: str) -> UnusableSound:

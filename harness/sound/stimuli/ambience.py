@@ -9,10 +9,10 @@ import soxr
 
 from harness.model.errors import InputError, Place
 from harness.model.stimulus import Ambience, NoiseKind, NoiseSpec, RecordingPiece, Samples, Saying, Waveform
+from harness.sound.decoded_file import NO_TOTAL, ForwardFile
 from harness.sound.level import FULL_SCALE, active_speech_level, amplify, is_silent, rms_dbfs
 from harness.sound.recordings import at_rate, check, opened
 from harness.sound.recordings import read as read_recording
-from harness.sound.sound_files import NO_TOTAL, ForwardFile
 
 MIN_HZ = 20.0  # Below hearing. Towards 0 Hz, the power of pink noise grows without limit.
 CROSSFADE_S = 0.05

@@ -66,7 +66,7 @@ NEVER = {
     "harness.lab.keeper": ("numpy", "paho", "scipy", "soundfile", *ROWS),
     "harness.lab.assistant.__main__": ("pyaudio", "scipy", "harness.model.feed", "harness.model.record"),
     "harness.sound.recogniser_process": ("pydantic", "scipy", "soundfile", "yaml", *ROWS),
-    "harness.offline.worker": ("pydantic", "regex", "scipy", "yaml", *ROWS),
+    "harness.offline.worker": ("pydantic", "regex", "scipy", "soundfile", "yaml", *ROWS),
     "harness.offline.evaluation": ("pydantic", "regex", "rich", "scipy", "soxr", "yaml", *HTTP, *ROWS),
     "harness.session.engine.engine": (
         "asyncio", "paho", "regex", "rich", "scipy", "textual", "tomllib", "yaml", *HTTP, "harness.base.findings",
