@@ -314,7 +314,9 @@ class FilePlayer:
     def _play_once(self, file: ListedFile, began_s: float) -> FileOutcome:
         """One attempt at a file. began_s: processor time of this process when the first attempt began."""
         facts, evaluation = self._facts, self._evaluation
-        with self._open(file) as (sound, constant):
+        with self._open(file) as (opened, constant):
+            tail_s = evaluation.tail_s if file.kind in _WITH_TAIL else 0.0
+            sound = PaddedSound(opened, tail_s, facts.rate_hz) if tail_s else opened
             self._demand_length(file, sound)
             reference = read_reference(file.reference) if file.reference else ""
             spots: tuple[OfflineSpot, ...] = ()
@@ -360,16 +362,9 @@ class FilePlayer:
         return None if quiet_s is None else round(quiet_s * 1000)
 
     @contextmanager
-    def _open(self, file: ListedFile) -> Iterator[tuple[_PlayedSound, ConstantStretches]]:
-        """The sound, and which stretches of the file are constant (no sound): stretch 0 is the whole file, the others
-        are its labels."""
-        with self._open_without_tail(file) as (sound, constant):
-            tail_s = self._evaluation.tail_s if file.kind in _WITH_TAIL else 0.0
-            yield PaddedSound(sound, tail_s, self._facts.rate_hz) if tail_s else sound, constant
-
-    @contextmanager
-    def _open_without_tail(self, file: ListedFile) -> Iterator[tuple[OpenSound | SoundInCondition, ConstantStretches]]:
-        """As `_open`: the file itself, or rendered in its condition."""
+    def _open(self, file: ListedFile) -> Iterator[tuple[OpenSound | SoundInCondition, ConstantStretches]]:
+        """The file itself, or rendered in its condition; and which of its stretches are constant (no sound). Stretch 0
+        is the whole file, the others are its labels."""
         facts, evaluation = self._facts, self._evaluation
         condition = evaluation.condition(file.number)
         hashed = condition is None and (evaluation.hashes or self._cache is not None)
