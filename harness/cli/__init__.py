@@ -396,6 +396,7 @@ def group(ctx: click.Context) -> None:
 
 def main() -> None:
     """Entry point. A failure gives a message and an exit status; only a fault of the harness also gives a traceback."""
+    gc.set_threshold(10_000)  # the objects that imports make stay; by default Python often searches them for cycles
     open_streams()
     try:
         with exit_on_signals():

@@ -260,6 +260,8 @@ def command(
     With a log: 3 an engine or a file failed (complete log) · 130 interrupted (partial log).
     """
     _refuse_stray(stray)
+    # Before NumPy is imported, whose other threads only wait here, and spin for a while before they do.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     tasks = engines.parse_tasks()
 
     from harness.offline.evaluation import MultiEngineRunner  # here, since wrong tasks are refused before this import

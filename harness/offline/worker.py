@@ -152,6 +152,7 @@ def _refusal(error: HarnessError, worker: Worker | None) -> bytes:
 
 def main(arguments: list[str]) -> int:
     """Runs a worker until its pipe of tasks closes. Returns the exit status."""
+    gc.set_threshold(10_000)  # as in harness.cli: engines import much
     tasks, answers, begun, parent, nice = map(int, arguments)
     _die_with(parent)
     os.nice(nice)

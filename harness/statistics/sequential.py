@@ -22,12 +22,15 @@ import math
 from collections.abc import Callable
 from enum import Enum
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from harness.model.scenario import SequentialTest
 from harness.statistics.intervals import CONFIDENCE, Interval
+
+if TYPE_CHECKING:
+    from harness.model.scenario import SequentialTest
 
 MAX_STEPS = 20_000  # For a rate, 20 times as long as a pass without events takes.
 STEPS_TO_PASS = 1000

@@ -13,14 +13,17 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.model.frozen import frozen
-from harness.model.scenario import SequentialTest
 from harness.statistics.intervals import CONFIDENCE, Interval, Share
 from harness.statistics.sequential import SequentialVerdict
+
+if TYPE_CHECKING:
+    from harness.model.scenario import SequentialTest
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -104,7 +104,8 @@ def figures_of(tally: Tally, counting: CountingRules) -> Figures:
         by_file=bool(clusters) and not by_talker,
         talkers=len(by_talker),
         unknown_talkers="" in by_talker,
-        copies=len(tally.contents) - len(np.unique(np.asarray(tally.contents))),
+        # Not by np.unique, which imports NumPy's masked arrays.
+        copies=int(np.count_nonzero(np.diff(np.sort(tally.contents)) == 0)),
     )
 
 

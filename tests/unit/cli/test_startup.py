@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import pty
+import random
 import shutil
 import subprocess
 import sys
+import wave
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,6 +49,24 @@ from harness.cli import main
 
 sys.argv = ["harness", "report", "show", "session"]
 main()
+"""
+
+EVALUATE = """
+import os
+import sys
+from harness.cli import main
+
+sys.argv = ["harness", "evaluate", "-t", "microwakeword:okay_nabu", "--oov", "files.txt", "-l", "a.log"]
+try:
+    main()
+finally:
+    assert len(os.listdir("/proc/self/task")) == 1, "NumPy's library has started threads"
+"""
+
+LOAD = """
+from harness.engines.offline_loading import load_engine, task_of
+
+load_engine(task_of("microwakeword:okay_nabu"))
 """
 
 ENGINES = """
@@ -123,6 +143,16 @@ def test_a_session_without_word_errors_is_shown_without_scipy(tmp_path: Path) ->
     """Its interval of a share and its delays: SciPy takes longer to import than such a session to show."""
     shutil.copytree(Path(__file__).parents[2] / "data" / "unsealed" / "session", tmp_path / "session")
     assert imported(SHOW, tmp_path, ("numpy", "numpy.ma", "regex", "scipy", "soundfile", "yaml")) == {"numpy"}
+
+
+def test_an_evaluation_imports_only_what_it_needs(tmp_path: Path) -> None:
+    with wave.open(str(tmp_path / "noise.wav"), "wb") as file:
+        file.setparams((1, 2, 16000, 0, "NONE", ""))
+        file.writeframes(random.Random(1).randbytes(32000))
+    (tmp_path / "files.txt").write_text("noise.wav\n")
+    watched = ("harness.model.scenario", "numpy.ma", "numpy.random", "soundfile")
+    assert imported(EVALUATE, tmp_path, watched) == set()
+    assert imported(LOAD, tmp_path, ("numpy.random",)) == set()
 
 
 def test_python_does_not_search_all_objects_when_a_command_ends(tmp_path: Path) -> None:
