@@ -21,6 +21,7 @@ from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
 from harness.statistics.confidence import ConfidenceFigures, confidence_figures
 from harness.transcripts import snor
 from harness.transcripts.alignment import Alignments, Groups, WordColumns, count, side_by_side
+from harness.transcripts.chosen_readings import choose_readings
 from harness.transcripts.networks import (
     TextNetworks,
     WordNetwork,
@@ -292,7 +293,7 @@ def score(
     if aligned is not None:
         networks = aligned(references, outputs, shown)
     else:
-        networks = _align_networks_of_rows(
+        networks, shown = _align_networks_of_rows(
             references, outputs, shown, pieces, wording, optional_words=optional_words, fragments=fragments
         )
     compared = (with_homophones(shown[0]), with_homophones(shown[1])) if wording.has_homophones else shown
@@ -371,9 +372,9 @@ def _align_networks_of_rows(
     *,
     optional_words: bool,
     fragments: bool,
-) -> TextNetworks:
-    """Aligns the pairs that only networks can align, and returns their words by row. InputError with the place of a
-    mark that is wrong.
+) -> tuple[TextNetworks, tuple[Sequence[str], Sequence[str]]]:
+    """Aligns the pairs that only networks can align. Returns their words by row, and the texts with which the others
+    are aligned. InputError with the place of a mark that is wrong.
 
     shown: the normalised texts, which are compared unless marks are read. pieces: the readings of the texts; None if
     each has only one.
@@ -388,9 +389,11 @@ def _align_networks_of_rows(
         if fragments:
             rows |= _marked_rows(side.texts, lambda text: _FRAGMENT.search(text) is not None)
     same_sound = _same_sound if wording.has_homophones else None
-    aligned_by_row = _align_further_readings(reference_side, hypothesis_side, rows) if wording.has_readings else {}
+    aligned_by_row: dict[int, tuple[AlignedWord, ...]] = {}
+    if wording.has_readings:
+        aligned_by_row, shown = _align_further_readings(reference_side, hypothesis_side, rows)
     if not rows:
-        return aligned_by_row
+        return aligned_by_row, shown
     problems = Problems(references.file)
     for row in sorted(rows):
         try:
@@ -404,7 +407,7 @@ def _align_networks_of_rows(
         except InputError as error:
             problems.add_error(error)
     problems.refuse()
-    return aligned_by_row
+    return aligned_by_row, shown
 
 
 @frozen
@@ -443,18 +446,27 @@ class _TextSide:
 
 def _align_further_readings(
     reference: _TextSide, hypothesis: _TextSide, marked_rows: set[int]
-) -> dict[int, tuple[AlignedWord, ...]]:
-    """Aligns pairs without marks whose first readings differ, but that have further readings. Returns their words by
-    row."""
+) -> tuple[dict[int, tuple[AlignedWord, ...]], tuple[Sequence[str], Sequence[str]]]:
+    """Chooses the readings of pairs without marks whose first readings differ. Returns all texts in these readings, and
+    by row the words of those pairs that only networks can align."""
     from harness.transcripts.spoken_words import comparable  # here, since its lists take a while to read
 
-    aligned_by_row: dict[int, tuple[AlignedWord, ...]] = {}
-    for row, (words, heard) in enumerate(zip(reference.normalised, hypothesis.normalised, strict=True)):
+    references, hypotheses = list(reference.normalised), list(hypothesis.normalised)
+    rows: list[int] = []
+    pairs: list[tuple[Readings, Readings]] = []
+    for row, (words, heard) in enumerate(zip(references, hypotheses, strict=True)):
         if words != heard and words and heard and row not in marked_rows:
-            pieces = comparable(reference.readings(row), hypothesis.readings(row))
-            if not all(map(is_single, pieces)):
-                aligned_by_row[row] = align_readings(*map(reference.wording.split, pieces))
-    return aligned_by_row
+            pieces, others = comparable(reference.readings(row), hypothesis.readings(row))
+            if not (is_single(pieces) and is_single(others)):
+                rows.append(row)
+                pairs.append((reference.wording.split(pieces), reference.wording.split(others)))
+    aligned_by_row: dict[int, tuple[AlignedWord, ...]] = {}
+    for row, pair, texts in zip(rows, pairs, choose_readings(pairs), strict=True):
+        if texts is None:
+            aligned_by_row[row] = align_readings(*pair)
+        else:
+            references[row], hypotheses[row] = texts
+    return aligned_by_row, (references, hypotheses)
 
 
 def _marked_rows(texts: Sequence[str], has_mark: Callable[[str], bool]) -> set[int]:

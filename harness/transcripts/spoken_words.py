@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import cache, lru_cache
 from importlib import resources
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from harness.model.frozen import frozen
 from harness.model.transcript import ENGLISH
@@ -24,6 +24,7 @@ from harness.transcripts.spoken_text import Token, english_readings, english_tok
 Clock = Callable[[int, int], list[str]]
 _SIGNS = "€$£¥%‰°#"
 _AMOUNT = r"\d{1,3}(?:[.\u0020’']\d{3}){1,4}(?!\d)(?:,\d+)?|\d+(?:[.,]\d+)?"
+_NUMERAL_OR_SIGN = re.compile(rf"[\d{_SIGNS}&+=×÷]")
 _TOKEN = re.compile(
     rf"""
     (?P<date>(?<![\d.,/])\d{{1,2}}(?:\.\d{{1,2}}\.(?:\d{{4}}|\d\d)?|/\d{{1,2}}/(?:\d{{4}}|\d\d))(?![\d/]))
@@ -88,9 +89,12 @@ def numeral_readings(text: str, language: str) -> Readings:
     lexicon = _lexicon(language)
     if text.isupper() and " " in text:
         text = text.lower()  # a text in capitals does not show which letters are said one by one
+    text = _INITIALS.sub(r"\1", text)
+    if not _NUMERAL_OR_SIGN.search(text):
+        return tuple(chain.from_iterable(_word_readings(word, language, False) for word in text.split()))
     out: list[Piece] = []
     after_number = skip = False
-    tokens = [(match.lastgroup or "", match[0]) for match in _TOKEN.finditer(_INITIALS.sub(r"\1", text))]
+    tokens = [(match.lastgroup or "", match[0]) for match in _TOKEN.finditer(text)]
     for (kind, raw), (next_kind, next_raw) in pairwise([*tokens, ("", "")]):
         if skip:  # the token before has read this one
             skip = False
@@ -428,8 +432,8 @@ _INITIALS = re.compile(r"(?<!\w)([^\W\d_]\.) (?=[^\W\d_]\.)")  # z. B. is z.B.
 # Signs that normalisation would turn into letters: nº 5 and 21 ºC.
 _NUMBER_SIGN = re.compile(r"№|\b[nN]\.?\s?[º°](?=\s?\d)")
 _DEGREES = re.compile(r"º(?=\s?[CF]\b)")
-# Signs that may belong to what follows after a space: 21 º C, n º 5, 5' 10.
-_ACROSS_SPACES = re.compile(r"[º°]|\d['’‘`′]\s")
+# Signs that may belong to what follows after a space: 21 º C, n º 5, 5' 10. Searching for the signs first is faster.
+_ACROSS_SPACES = re.compile(r"[º°'’‘`′](?:(?<=[º°])|(?<=\d.)(?=\s))")
 _RAISED = re.compile("[⁰¹²³⁴-⁹]+")
 _ACCENT = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
 _OTHER_SYMBOLS = re.compile(r"[^\x00-\x7f\w\s€£¥₹₩₽₺₪₿¢°×÷−–—⁄‰]")

@@ -185,7 +185,11 @@ class WordRules:
 
     def all_readings(self, transcripts: Transcripts) -> Sequence[Readings] | None:
         """The readings of each text; None if each has only one."""
-        return [self.readings(text) for text in transcripts.texts] if self.has_readings else None
+        if not self.has_readings:
+            return None
+        # The text of a query often occurs many times.
+        readings_of_text = {text: self.readings(text) for text in dict.fromkeys(transcripts.texts)}
+        return [readings_of_text[text] for text in transcripts.texts]
 
     def texts(self, transcripts: Transcripts, pieces: Sequence[Readings] | None = None) -> Sequence[str]:
         """The units of each text, with single spaces between. pieces: the result of all_readings; None if not

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from harness.model.errors import InputError, Place
 from harness.model.transcript import AlignedWord, Edit
 from harness.transcripts.alignment import align, side_by_side
+from harness.transcripts.chosen_readings import choose_readings
 from harness.transcripts.networks import (
     MAX_CELLS,
     MAX_DEPTH,
@@ -334,3 +335,25 @@ def test_only_the_window_between_common_words_is_read(
     reference, hypothesis = before + window + behind, before + heard + behind
     if not (is_single(reference) and is_single(hypothesis)):
         assert align_readings(reference, hypothesis) == align_networks(chain(reference), chain(hypothesis))
+
+
+@given(st.lists(st.tuples(PIECES, PIECES), max_size=4))
+@example([((("a",), ("b",)), ("c",)), (("a",), ((("b",), ("a", "c")),))])
+@example([(("b", (("a", "c"), ("c",), ("c", "a"))), ((("c",), ("b",)), "a"))])
+def test_chosen_readings_are_those_of_the_cheapest_way_through_both_networks(
+    texts: list[tuple[Readings, Readings]],
+) -> None:
+    for (reference, hypothesis), chosen in zip(texts, choose_readings(texts), strict=True):
+        if chosen is not None:
+            words, heard = map(verbatim, chosen)
+            steps = side_by_side(words, heard, align(words, heard))
+            assert steps == align_networks(chain(reference), chain(hypothesis))
+
+
+def test_networks_align_readings_without_words_and_many_choices() -> None:
+    choices = ((("a",), ("b",)),) * 7
+    assert list(choose_readings([(("a", ((), ("b",))), ("b",)), (choices, ("a",)), (choices[:6], ("a",))])) == [
+        None,
+        None,
+        ("a a a a a a", "a"),
+    ]
