@@ -167,8 +167,7 @@ class DeviceFigures:
         was_shown: whether it was shown as unmatched before, as it is or as an event that it replaces.
         """
         # Each report can place it: the best time may lie just beyond a play.
-        plays = (self._play_of(report) for report in (event, *event.reports))
-        play = next((play for play in plays if play is not None), None)
+        play = next(filter(None, map(self._play_of, (event, *event.reports))), None)
         if self._merger.several:
             self._play_by_seq[event.seq] = play
         if not event.plays_only or play is not None:
@@ -440,8 +439,7 @@ class DeviceFigures:
             if from_s <= place_s:
                 # How slowly sound is sent is not known before its end: until then the host's clock places too far.
                 running = play.state is PlayState.RUNNING and play.ended is None
-                slow = running and play.on_audio_line and event.audio_s is None
-                if slow or place_s <= to_s:
+                if place_s <= to_s or (running and play.on_audio_line and event.audio_s is None):
                     if not play.is_before_sound(event):
                         return play
                     reached_play = reached_play or play  # unless an earlier one ends where it begins

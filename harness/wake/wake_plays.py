@@ -313,8 +313,9 @@ class Play:
 
     def place(self, event: HeardWake) -> float:
         """Place of an event on the play's time line."""
-        moved_s = self.moved_places.get(event.seq) if self.moved_places else None
-        return self.position_s(event.at, event.audio_s) if moved_s is None else moved_s
+        if self.moved_places and (moved_s := self.moved_places.get(event.seq)) is not None:
+            return moved_s
+        return self.position_s(event.at, event.audio_s)
 
     def host_s(self, offset_s: float) -> float:
         """Host time of a position in the sound."""
@@ -403,12 +404,11 @@ def assign_events(
         ((_shift_window(window, origin_s), play) for play in plays if (window := play.window) is not None),
         key=lambda pair: pair[0].start_s,
     )
-    line = [
-        (place_s - origin_s, event, play if is_inside else None)
-        for play in plays
-        for event, (place_s, is_inside) in zip(play.events, play.placed(play.events), strict=True)
-        if event not in assignments[play].expected
-    ]
+    line: list[tuple[float, HeardWake, Play | None]] = []
+    for play, assignment in assignments.items():
+        for event, (place_s, is_inside) in zip(play.events, play.placed(play.events), strict=True):
+            if event not in assignment.expected:
+                line.append((place_s - origin_s, event, play if is_inside else None))
     line += [(place_s - origin_s, event, None) for place_s, event in loose]
     placed, strays = _find_homes(line, windows)
     other_windows = tuple(_shift_window(window, origin_s) for play in plays for window in play.other_windows)
@@ -430,18 +430,21 @@ def assign_events(
         if index in hits:
             continue
         assignment = assignments[play]
-        events = assignment.parts if index in parts else assignment.unmatched
-        events.append(event)
-        hit = assignment.hit
-        assignment.doubled |= hit is not None and at_s >= play.place(hit) - origin_s
-        if (doubled := hits.get(parts.get(index, -1))) is not None:
-            assignments[doubled].doubled = True
-    separate = [
-        (at_s, hits.get(index, play), index in hits)
-        for index, (at_s, _, play) in enumerate(placed)
-        if index not in parts
-    ]
-    _add_strays(assignments, strays, separate)
+        if (owner := parts.get(index)) is None:
+            assignment.unmatched.append(event)
+        else:
+            assignment.parts.append(event)
+            if owner in hits:
+                assignments[hits[owner]].doubled = True
+        if assignment.hit is not None and at_s >= play.place(assignment.hit) - origin_s:
+            assignment.doubled = True
+    if strays:
+        separate = [
+            (at_s, hits.get(index, play), index in hits)
+            for index, (at_s, _, play) in enumerate(placed)
+            if index not in parts
+        ]
+        _add_strays(assignments, strays, separate)
     return assignments
 
 
@@ -455,8 +458,12 @@ def _find_homes(
     placed: list[tuple[float, HeardWake, Play]] = []
     strays: list[tuple[float, HeardWake]] = []
     for at_s, event, owner in sorted(line, key=lambda entry: entry[0]):
+        home = owner
         # In the window of an earlier play, an event belongs to that one, although a later play has begun.
-        home = next((play for window, play in windows if window.start_s <= at_s <= window.end_s), owner)
+        for window, play in windows:
+            if window.start_s <= at_s <= window.end_s:
+                home = play
+                break
         if home is None:
             strays.append((at_s, event))
         else:
