@@ -16,6 +16,7 @@ _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 # Invisible, although Unicode classes them as letters or marks: fillers and variation selectors.
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0") | frozenset(map(chr, range(0xFE00, 0xFE10)))
+_FIRST_MARK = "\u0300"
 
 # CSI sequences (colours among them), OSC with its end, two-byte escapes; and backspace.
 _ESCAPES = re.compile(
@@ -72,7 +73,8 @@ def plain_text(text: str, limit: int = 500, kept: str = "") -> str:
     """
     if limit < 1:
         raise ValueError(f"a text cannot be cut to {limit} characters")
-    if len(text) <= limit and text.isascii() and text.isprintable():  # nearly every text
+    # Nearly every text. Below the first combining mark, what is printable is shown as it is.
+    if len(text) <= limit and text.isprintable() and (text.isascii() or max(text) < _FIRST_MARK):
         return text
     pieces: list[str] = []
     length = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.base.foreign import strip_terminal_codes
+from harness.base.foreign import plain_text, strip_terminal_codes
 
 ESC = "\x1b"
 
@@ -29,3 +29,9 @@ ESC = "\x1b"
 )
 def test_terminal_codes_are_stripped_from_a_line(line: str, shown: str) -> None:
     assert strip_terminal_codes(line) == shown
+
+
+def test_a_character_is_shown_alike_alone_and_among_others() -> None:
+    """A text of common characters is returned without a look at each of them."""
+    for character in map(chr, range(0x400)):
+        assert plain_text(character) + "中" == plain_text(character + "中"), hex(ord(character))
