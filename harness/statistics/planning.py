@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy import special
 
 from harness.model.choices import ALPHA as ALPHA
 from harness.model.choices import POWER as POWER
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.statistics.intervals import CONFIDENCE, Share, clopper_pearson, mean_ends
+from harness.statistics.special_functions import special
 from harness.statistics.voices import over_voices
 
 MAX_UTTERANCES = 1_000_000

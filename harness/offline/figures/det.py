@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv, gammaincinv
 
 from harness.model.choices import TWV_BETA as TWV_BETA
 from harness.model.choices import TargetBasis
 from harness.statistics.intervals import CONFIDENCE
+from harness.statistics.special_functions import special
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -81,16 +81,16 @@ class Det:
             return np.full(len(self), np.nan), np.full(len(self), np.nan)
         counts, tail = self.misses / self.repeats, (1 - confidence) / 2
         rest = self.files / self.repeats - counts
-        low = np.where(counts > 0, betaincinv(np.where(counts > 0, counts, 1), rest + 1, tail), 0.0)
-        high = np.where(rest > 0, betaincinv(counts + 1, np.where(rest > 0, rest, 1), 1 - tail), 1.0)
+        low = np.where(counts > 0, special.betaincinv(np.where(counts > 0, counts, 1), rest + 1, tail), 0.0)
+        high = np.where(rest > 0, special.betaincinv(counts + 1, np.where(rest > 0, rest, 1), 1 - tail), 1.0)
         return low, high
 
     def per_hour_band(self, confidence: float = CONFIDENCE) -> Band:
         """Lower and upper ends of the exact intervals of the rates, as from `garwood`; nan without data."""
         counts, tail = self.false_accepts / self.repeats, (1 - confidence) / 2
         hours = np.where(self.hours > 0, self.hours / self.repeats, np.nan)
-        low = np.where(counts > 0, gammaincinv(np.where(counts > 0, counts, 1), tail), 0.0) / hours
-        return low, gammaincinv(counts + 1, 1 - tail) / hours
+        low = np.where(counts > 0, special.gammaincinv(np.where(counts > 0, counts, 1), tail), 0.0) / hours
+        return low, special.gammaincinv(counts + 1, 1 - tail) / hours
 
 
 def running_maximum(values: Floats) -> Floats:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from harness.base.plugins import pip_install
 from harness.base.text_file import safe_csv
@@ -21,6 +20,7 @@ from harness.model.offline import EngineFacts, OperatingPoint
 from harness.offline.figures.det import Det, running_maximum, term_weighted_value
 from harness.offline.figures.sweep import ChosenPoint, PointFigures, Sweep, TermWeighted, point_figures, point_of
 from harness.offline.request import SweepCriterion, SweepTarget
+from harness.statistics.special_functions import special
 from harness.statistics.text import basis, number_interval, percent_interval
 
 if TYPE_CHECKING:
@@ -311,13 +311,13 @@ class DetScales:
         least_share = min(shares.min(initial=0.5), 0.2)
         low = next((tick for tick in reversed(TICKS) if tick <= least_share), TICKS[0])
         high = next((tick for tick in TICKS if tick >= min(0.9, shares.max(initial=0.4))), 0.9)
-        self.zero_y = float(ndtri(low)) - 0.22
-        self.all_y = float(ndtri(high)) + 0.22
+        self.zero_y = float(special.ndtri(low)) - 0.22
+        self.all_y = float(special.ndtri(high)) + 0.22
         decades = [float(decade) for decade in range(math.ceil(self.left), math.floor(self.right) + 1)]
         self.x_ticks = [(self.zero_x, "0"), *((decade, exact(10**decade)) for decade in decades)]
         small_ticks = [decade + math.log10(digit) for decade in [decades[0] - 1, *decades] for digit in range(2, 10)]
         self.small_ticks = [tick for tick in small_ticks if self.left <= tick <= self.right]
-        ticks = [(float(ndtri(tick)), exact(100 * tick)) for tick in TICKS if low <= tick <= high]
+        ticks = [(float(special.ndtri(tick)), exact(100 * tick)) for tick in TICKS if low <= tick <= high]
         self.y_ticks = [(self.zero_y, "0"), *ticks, (self.all_y, "100")]
 
     def x(self, rates: Floats) -> Floats:
@@ -328,7 +328,7 @@ class DetScales:
     def y(self, shares: Floats) -> Floats:
         """The places of shares of false rejects."""
         with np.errstate(divide="ignore"):
-            places: Floats = np.where(shares > 0, np.clip(ndtri(shares), self.zero_y, self.all_y), self.zero_y)
+            places: Floats = np.where(shares > 0, np.clip(special.ndtri(shares), self.zero_y, self.all_y), self.zero_y)
         return places
 
     def place(self, figures: PointFigures) -> tuple[float, float]:
