@@ -6,7 +6,7 @@ import hashlib
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cache
@@ -51,7 +51,7 @@ from harness.model.record import (
 )
 from harness.model.scenario import Scenario
 from harness.model.stimulus import Clip, Waveform
-from harness.session.log.clips import MISSING, clip_damage, clip_samples, named_clips
+from harness.session.log.clips import MISSING, clip_damage, clip_of, clip_samples, named_clips
 
 T = TypeVar("T")
 
@@ -119,7 +119,7 @@ def check(folder: Path) -> LogFindings:
     must be readable and unaltered. Raises LogError when there is no log to check, or it is of another version.
     """
     session = SessionFolder(folder)
-    log = check_file(session.demand().database, SESSION)
+    log = check_file(session.demand().database, SESSION, is_kept=lambda record: clip_of(record) is not None)
     started = log.entries[0].record if log.entries else None
     damage = [*log.damage, *_files_damage(session, started, log.sealed)]
     clips = list(named_clips(log.entries))
@@ -167,7 +167,14 @@ def _check_judgments(session: SessionFolder, damage: list[str], *, tied: bool) -
             damage.append(f"{path.name} is missing, and {seal.name} shows that there were judgments")
         return None
     try:
-        file = check_file(path, SESSION, may_be_blank=True, first=first_hash(session.database), tied=tied)
+        file = check_file(
+            path,
+            SESSION,
+            is_kept=lambda record: not isinstance(record, RatingRecord),
+            may_be_blank=True,
+            first=first_hash(session.database),
+            tied=tied,
+        )
     except LogError as error:
         damage.append(f"{path.name}{error.what.removeprefix(str(path))}")
         return None
@@ -193,7 +200,7 @@ def _database_damage(connection: sqlite3.Connection) -> list[str]:
 class CheckedFile:
     """A file of rows, and what is wrong with it.
 
-    - rows: number of rows. entries: those that can be read.
+    - rows: number of rows. entries: of those that can be read, the first, and those that `check_file` was to keep.
     - damage: evidence that is lost or altered. notes: remarks that are not damage.
     - sealed: whether its rows have hashes. end: its last row with the hash; None without hashes.
     """
@@ -208,12 +215,19 @@ class CheckedFile:
 
 
 def check_file(
-    path: Path, content: RowFormat[Any], *, may_be_blank: bool = False, first: bytes = FIRST, tied: bool = False
+    path: Path,
+    content: RowFormat[Any],
+    *,
+    is_kept: Callable[[Any], bool] = lambda record: False,
+    may_be_blank: bool = False,
+    first: bytes = FIRST,
+    tied: bool = False,
 ) -> CheckedFile:
     """Reads all rows of a file, and checks them. Raises LogError when the file does not have the format `content`.
 
-    may_be_blank: whether an empty file is accepted. first: the hash with which its chain begins. tied: whether a chain
-    that does not begin there, or a missing chain, is damage; otherwise an earlier version may have written the file.
+    is_kept: whether to return a record. may_be_blank: whether an empty file is accepted. first: the hash with which its
+    chain begins. tied: whether a chain that does not begin there, or a missing chain, is damage; otherwise an earlier
+    version may have written the file.
     """
     damage: list[str] = []
     seal = None
@@ -224,7 +238,7 @@ def check_file(
     with closing(open_for_reading(path, may_be_blank=may_be_blank, content=content)) as connection:
         damage += _database_damage(connection)
         chain = ChainCheck(seal, first)
-        count, entries, unreadable = _read_all(connection, chain, content.adapter)
+        count, entries, unreadable = _read_all(connection, chain, content.adapter, is_kept)
     damage += [*unreadable, *chain.damage()]
     sealed = chain.sealed_from == 1 or not count
     notes = list(chain.notes())
@@ -240,9 +254,9 @@ def check_file(
 
 
 def _read_all(
-    connection: sqlite3.Connection, chain: ChainCheck, adapter: TypeAdapter[Any]
+    connection: sqlite3.Connection, chain: ChainCheck, adapter: TypeAdapter[Any], is_kept: Callable[[Any], bool]
 ) -> tuple[int, list[Entry], list[str]]:
-    """Returns the number of rows, those that can be read, and what is wrong with the others.
+    """Returns the number of rows, the first one that can be read and those to keep, and what is wrong with others.
 
     chain: gets all rows, to check their hashes.
     """
@@ -280,7 +294,8 @@ def _read_all(
                 continue
             if record.kind != kind:
                 damage.append(f"row {seq} ({kind}) holds a row of the kind {record.kind}")
-            entries.append(Entry(seq, run, at_s, wall_s, record))
+            if not entries or is_kept(record):
+                entries.append(Entry(seq, run, at_s, wall_s, record))
     except sqlite3.DatabaseError as error:
         raise_signal()
         damage.append(f"rows from {expected} on cannot be read: {error}")
