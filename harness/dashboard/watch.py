@@ -8,10 +8,12 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import field, replace
 from pathlib import Path
 
 from harness.base.foreign import plain_text
+from harness.base.garbage_collection import gc_paused
 from harness.dashboard.events import EventLine, event_line
 from harness.model.errors import LogError
 from harness.model.feed import (
@@ -160,13 +162,14 @@ class Watch:
         """Handles messages for a bounded time; the next call handles the rest. Returns whether there were any."""
         deadline_s = time.perf_counter() + (CATCHING_UP_S if self._is_catching_up else HANDLING_S)
         has_new = False
-        while time.perf_counter() < deadline_s:
-            try:
-                message = self._messages.get_nowait()
-            except queue.Empty:
-                break
-            has_new = True
-            self._handle(message)
+        with gc_paused() if self._is_catching_up else nullcontext():  # nearly everything that it makes then stays
+            while time.perf_counter() < deadline_s:
+                try:
+                    message = self._messages.get_nowait()
+                except queue.Empty:
+                    break
+                has_new = True
+                self._handle(message)
         return has_new
 
     def _handle(self, message: Message | _Disconnect) -> None:
