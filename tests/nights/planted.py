@@ -259,10 +259,10 @@ FAULTS = (
         "wake/test_wake_exposure.py::test_through_the_air_a_phrase_lies_where_our_microphone_found_it"),
     Planted("double_wakes_only_beyond_the_refractory_time", "9ba46d82", Area.MERGING, """
 @ wake/wake_plays.py
--        assignment.doubled |= hit is not None and at_s >= play.place(hit) - origin_s
--        if (doubled := hits.get(parts.get(index, -1))) is not None:
--            assignments[doubled].doubled = True
-+        assignments[play].doubled |= hit is not None and index not in parts and at_s >= play.place(hit) - origin_s
+-            if owner in hits:
+-                assignments[hits[owner]].doubled = True
+-        if assignment.hit is not None and at_s >= play.place(assignment.hit) - origin_s:
++        if owner is None and assignment.hit is not None and at_s >= play.place(assignment.hit) - origin_s:
 @ wake/wake_plays.py
 -            assignments[play].doubled |= is_hit
 """, "a second wake event within the refractory time makes no double wake",
