@@ -193,8 +193,10 @@ def test_a_new_run_ends_the_answer_of_the_one_before(serve: Serve) -> None:
 def test_words_of_a_command_before_the_present_one_are_dropped(serve: Serve) -> None:
     server = serve(recogniser="moonshine")
     server.hear(speech()[: -RATE_HZ // 2], speed=1000)
+    server.satellite.freeze()  # so that both events arrive together, before the first words are recognised
     server.satellite.say("audio-stop")
     server.satellite.say("run-pipeline", RUN)
+    server.satellite.thaw()
     server.seen.first(SoundKept)
     server.satellite.say("audio-chunk", SOUND, 32_000)
     server.satellite.say("audio-stop")
