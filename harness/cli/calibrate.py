@@ -343,9 +343,7 @@ class _CalibrationSound:
         """Stops the sound. SoundError if the microphone hears the room nearly as loudly as it heard the sound."""
         from harness.sound.level import rms_dbfs
 
-        self._speaker_driver.stop()
-        quiet, _ = self._record(QUIET_S)
-        above_db = recorded_dbfs - rms_dbfs(quiet.samples)
+        above_db = recorded_dbfs - rms_dbfs(self._recorded_after_stop().samples)
         if above_db < ABOVE_ROOM_DB:
             raise SoundError(
                 f"the sound at the microphone is {fixed(above_db, 0)} dB above the room's noise",
@@ -363,9 +361,13 @@ class _CalibrationSound:
         first = round((start_s - self._started_s) * self._sound.rate_hz)
         count = round(recorded.duration_s * self._sound.rate_hz)
         played = Waveform(self._sound.samples[max(0, first) : first + count], self._sound.rate_hz)
+        return recorded, played, self._recorded_after_stop()
+
+    def _recorded_after_stop(self) -> Waveform:
+        """Stops the sound, and records QUIET_S seconds of the room without it."""
         self._speaker_driver.stop()
         quiet, _ = self._record(QUIET_S)
-        return recorded, played, quiet
+        return quiet
 
     def _record(self, duration_s: float) -> tuple[Waveform, float]:
         """Records, and returns the recording and the time of its first sample.

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import field
 from types import MappingProxyType
 
-import numpy as np
-
 from harness.base.ports import Hears
 from harness.model.bench import Bench
 from harness.model.calibration import Calibration
@@ -18,7 +16,7 @@ from harness.model.record import AttemptStarted, LevelMeasured
 from harness.model.stimulus import Channel, StimulusRecipe, Waveform
 from harness.model.trial import Trial
 from harness.sound.frames import ANALYSIS_HZ, HIGH_PASS_HZ
-from harness.sound.level import FLOOR_DBFS, active_speech_level, rms_dbfs
+from harness.sound.level import FLOOR_DBFS, active_speech_level, power_spectrum, rms_dbfs
 from harness.sound.recordings import at_rate
 
 NO_NOISE: Mapping[str, Waveform] = MappingProxyType({})
@@ -158,8 +156,7 @@ def _rms_dbfs_without_rumble(sound: Waveform) -> float:
     """RMS level of a sound in the band of a microphone's noise floor. Below it, ventilation is often louder."""
     if not len(sound.samples):
         return FLOOR_DBFS
-    power = np.square(np.abs(np.fft.rfft(sound.samples.astype(np.float64)))) / len(sound.samples) ** 2 * 2
-    hertz = np.fft.rfftfreq(len(sound.samples), 1 / sound.rate_hz)
+    hertz, power = power_spectrum(sound.samples, sound.rate_hz)
     return 10 * math.log10(max(float(power[hertz >= HIGH_PASS_HZ].sum()), 10 ** (FLOOR_DBFS / 10)))
 
 

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from harness.model.numbers import exact
 from harness.model.stimulus import Samples, Waveform
+from harness.sound.level import power_spectrum
 
 _FLOAT64 = npt.NDArray[np.float64]
 
@@ -23,8 +24,7 @@ _HALF_BAND = 2 ** (1 / 6)  # A sixth of an octave to each side of the centre.
 
 def band_levels(samples: Samples, rate_hz: int) -> _FLOAT64:
     """Mean square of a sound in each band, dB. samples: at least one second."""
-    power = np.square(np.abs(np.fft.rfft(samples.astype(np.float64)))) / len(samples) ** 2 * 2
-    hertz = np.fft.rfftfreq(len(samples), 1 / rate_hz)
+    hertz, power = power_spectrum(samples, rate_hz)
     edges = [(centre / _HALF_BAND, centre * _HALF_BAND) for centre in CENTRES_HZ]
     return np.array([10 * np.log10(power[(hertz >= low) & (hertz < high)].sum() + 1e-18) for low, high in edges])
 

@@ -134,6 +134,12 @@ def rms_dbfs(samples: Samples) -> float:
     return max(FLOOR_DBFS, 10 * math.log10(mean)) if mean > 0 else FLOOR_DBFS
 
 
+def power_spectrum(samples: Samples, rate_hz: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Frequencies in Hz, and the mean square of a sound at each of them. samples: shape (n,), n > 0."""
+    power = np.square(np.abs(np.fft.rfft(samples.astype(np.float64)))) / len(samples) ** 2 * 2
+    return np.asarray(np.fft.rfftfreq(len(samples), 1 / rate_hz), np.float64), power
+
+
 _POLES_HZ = (20.598997, 107.65265, 737.86223, 12194.217)
 """The frequencies f1 to f4 of A-weighting, IEC 61672-1, annex E."""
 
