@@ -154,8 +154,14 @@ def standard_output() -> TextIO:
     return safe_stream(sys.stdout)
 
 
-class _ClosedInput(io.RawIOBase):
-    """Standard input that is closed. Reading from it raises InputError."""
+class _Input(io.RawIOBase):
+    """Reads standard input; InputError if it is closed.
+
+    It waits in steps. Python handles a signal that comes right before a read only after that read, which may never end.
+    """
+
+    def __init__(self, *, is_open: bool) -> None:
+        self._is_open = is_open
 
     def fileno(self) -> int:
         return 0
@@ -163,8 +169,15 @@ class _ClosedInput(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: object) -> int:
-        raise InputError("standard input is closed", remedy="Name a file, or keep standard input open")
+    def isatty(self) -> bool:
+        return os.isatty(0)
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._is_open:
+            raise InputError("standard input is closed", remedy="Name a file, or keep standard input open")
+        while not select.select([0], [], [], _INPUT_STEP_S)[0]:
+            pass
+        return os.readv(0, [buffer])
 
 
 class _Output(io.RawIOBase):
@@ -214,6 +227,7 @@ class _Output(io.RawIOBase):
         return len(content)
 
 
+_INPUT_STEP_S = 1.0
 _READER_GONE = (errno.EPIPE, errno.EIO)
 _output: _Output | None = None
 
@@ -230,8 +244,8 @@ def open_streams() -> None:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-    if sys.stdin is None:
-        sys.stdin = io.TextIOWrapper(io.BufferedReader(_ClosedInput()), "utf-8")
+    encoding, errors = ("utf-8", "strict") if sys.stdin is None else (sys.stdin.encoding, sys.stdin.errors)
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(_Input(is_open=sys.stdin is not None)), encoding, errors)
     _output = _Output(1, is_open=sys.stdout is not None)
     sys.stdout = _text_stream(_output, sys.stdout)
     sys.stderr = _text_stream(_Output(2, is_open=sys.stderr is not None), sys.stderr)

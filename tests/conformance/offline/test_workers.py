@@ -173,6 +173,7 @@ def test_a_worker_that_is_killed_from_outside_costs_nothing(sounds: Sounds, tmp_
             killed.extend(workers_of(os.getpid()))
             for child in killed:
                 os.kill(child, signal.SIGKILL)
+            until(lambda: not workers_of(os.getpid()))  # otherwise another may play all files before one has ended
 
     played = Played(evaluation_of(), files, tmp_path / "a.jsonl", on_outcome=kill_all)
     assert (played.ran.done, played.ran.rejected) == (40, 0)
