@@ -111,7 +111,8 @@ def test_a_command_is_kept_recognised_and_answered(serve: Serve) -> None:
     assert len(sound) > len(waveform.samples) > len(sound) - RATE_HZ
     wake = server.seen.of(Wake)[0].at
     assert began_s - wake.error_s <= wake.at_s <= row.clip.start_s + 1
-    assert row.at.at_s <= server.seen.of(Transcript)[0].at.at_s
+    transcribed = server.seen.of(Transcript)[0].at  # a host that stands still receives it late: its error says so
+    assert row.at.at_s <= transcribed.at_s + transcribed.error_s
 
 
 @pytest.mark.usefixtures("host_keeps_time")
