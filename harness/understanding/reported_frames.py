@@ -60,6 +60,27 @@ def normalised(value: str, rule: RecognitionRule) -> str:
     return " ".join(words_of(value, rule)) or value.strip()
 
 
+def normalised_slots(slots: Sequence[Slot], rule: RecognitionRule, expected: Sequence[Slot] = ()) -> tuple[Slot, ...]:
+    """The slots without places, and with normalised values, so that equal values are equal texts.
+
+    One text may have several readings. So a value that is the `same_value` as that of an expected slot of its concept
+    becomes the value of that slot.
+    """
+    with_values: list[Slot] = []
+    for slot in slots:
+        if slot.value is None:
+            with_values.append(Slot(slot.concept))
+            continue
+        value = normalised(slot.value, rule)
+        same_values = [
+            normalised(other.value, rule)
+            for other in expected
+            if other.concept == slot.concept and other.value is not None and same_value(other.value, slot.value, rule)
+        ]
+        with_values.append(Slot(slot.concept, same_values[0] if same_values and value not in same_values else value))
+    return tuple(with_values)
+
+
 MAX_TEXT_CHARS = 120
 """Longest name or value on screen, in characters."""
 MAX_FRAME_CHARS = 500

@@ -255,8 +255,8 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
         systems += _systems_of_model(sources.model, sources, gold, stack, notes)
     systems += (_system_of_sound(name, path, gold, stack) for name, path in map(_split_name, sources.pred_sound))
     if live is not None:
-        systems = [replace(system, frames=_normalise_values(system.frames, live.rules)) for system in systems]
         systems.append(ComparedSystem("live", SystemKind.LIVE, live.devices))
+        systems = [replace(system, frames=_normalise_values(system.frames, live.rules, gold)) for system in systems]
         gold = _normalise_values(gold, live.rules)
     names = [system.name for system in systems]
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -339,7 +339,9 @@ def _read_live_trials(session_names: Sequence[str], attempt: CountedAttempt, gol
     trials, ids_without_gold = [], []
     for trial in corpora.gold.utterances:
         query = dict(trial.groups)[QUERY]
-        gold_utterance = trial if gold_by_query is None else gold_by_query.get(query)
+        expected = corpora.trials[trial.id].expects
+        as_expected = replace(trial, slots=expected.slots if expected else None)
+        gold_utterance = as_expected if gold_by_query is None else gold_by_query.get(query)
         if gold_utterance is None:
             ids_without_gold.append(trial.id)
             continue
@@ -360,28 +362,32 @@ def _read_live_trials(session_names: Sequence[str], attempt: CountedAttempt, gol
         repeated = f"{len(trials):,} trials of {counted(len(queries), 'query', 'queries')}"
         notes.append(("repetitions", f"{repeated}; intervals over utterances do not allow for this"))
     path = names if gold is None else gold.path
-    return _LiveTrials(
-        Corpus(path, tuple(trials)), Corpus(names, corpora.predicted.utterances), corpora.rules, tuple(notes)
-    )
+    rules = {id_: trial.recognised for id_, trial in corpora.trials.items()}
+    return _LiveTrials(Corpus(path, tuple(trials)), Corpus(names, corpora.predicted.utterances), rules, tuple(notes))
 
 
-def _normalise_values(corpus: Corpus, rules: Mapping[str, RecognitionRule]) -> Corpus:
-    """The corpus with values that are normalised by the rule of their trial, and with slots instead of tags."""
-    from harness.understanding.files.corpus_writing import slots_of
-    from harness.understanding.reported_frames import normalised
+def _normalise_values(corpus: Corpus, rules: Mapping[str, RecognitionRule], gold: Corpus | None = None) -> Corpus:
+    """The corpus with values that are normalised by the rule of their trial, and with slots instead of tags.
 
+    gold: the expected slots, for a corpus of predictions.
+    """
+    from harness.understanding.reported_frames import normalised_slots
+
+    expected = {} if gold is None else {utterance.id: _slots_with_values(utterance) for utterance in gold.utterances}
     utterances = []
     for utterance in corpus.utterances:
-        if utterance.slots is None and utterance.tags is None:
-            utterances.append(utterance)
-            continue
-        slots = utterance.slots if utterance.slots is not None else slots_of(utterance)
-        normalised_slots = tuple(
-            Slot(slot.concept, None if slot.value is None else normalised(slot.value, rules[utterance.id]))
-            for slot in slots
-        )
-        utterances.append(replace(utterance, tags=None, slots=normalised_slots))
+        slots = _slots_with_values(utterance)
+        if slots is not None:
+            slots = normalised_slots(slots, rules[utterance.id], expected.get(utterance.id) or ())
+        utterances.append(replace(utterance, tags=None, slots=slots))
     return Corpus(corpus.path, tuple(utterances))
+
+
+def _slots_with_values(utterance: Utterance) -> tuple[Slot, ...] | None:
+    """The slots of an utterance, or those of its tags with their words as values; None without annotated slots."""
+    from harness.understanding.files.corpus_writing import slots_of
+
+    return slots_of(utterance) if utterance.slots is None and utterance.tags is not None else utterance.slots
 
 
 def _answers_to(gold: Corpus, corpus: Corpus) -> Corpus:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from harness.model.choices import CountedAttempt
 from harness.model.frozen import frozen
-from harness.model.scenario import RecognitionRule
 from harness.model.trial import Trial
-from harness.model.understanding import Corpus, Slot, Utterance
+from harness.model.understanding import Corpus, Utterance
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import TESTED, AttemptProgress, TrialProgress, tested_attempts
 from harness.session.figures.understood_trials import frame_of
-from harness.understanding.reported_frames import normalised
+from harness.understanding.reported_frames import normalised_slots
 
 Groups = tuple[tuple[str, str], ...]
 """(name of a group, its value), as `model.understanding.Utterance` has them."""
@@ -27,13 +26,13 @@ class SessionCorpora:
     with the same ids. For a device that stayed silent, the prediction has no intents and no slots.
     unknown: ids of trials that tested the device, but without evidence of what it understood. They are in neither
     corpus. An operator's yes or no is not such evidence.
-    rules: id of a trial → the rule by which its values are normalised.
+    trials: the trials of both corpora by id, with the expected values as written, and the rule that normalises values.
     """
 
     gold: Corpus
     predicted: Corpus
     unknown: tuple[str, ...] = ()
-    rules: Mapping[str, RecognitionRule] = field(default_factory=dict)
+    trials: Mapping[str, Trial] = field(default_factory=dict)
 
 
 def session_corpora(
@@ -50,7 +49,7 @@ def session_corpora(
     gold: list[Utterance] = []
     predicted: list[Utterance] = []
     unknown: list[str] = []
-    rules: dict[str, RecognitionRule] = {}
+    trials: dict[str, Trial] = {}
     names: list[str] = []
     for number, progress in enumerate(progresses, start=1):
         name = progress.session.session_id if progress.session else str(number)
@@ -68,11 +67,11 @@ def session_corpora(
             if prediction is None:
                 unknown.append(trial_id)
                 continue
-            rules[trial_id] = trial.recognised
+            trials[trial_id] = trial
             gold.append(_expected_utterance(trial, trial_id, groups))
             predicted.append(prediction)
     path = ", ".join(names)
-    return SessionCorpora(Corpus(path, tuple(gold)), Corpus(path, tuple(predicted)), tuple(unknown), rules)
+    return SessionCorpora(Corpus(path, tuple(gold)), Corpus(path, tuple(predicted)), tuple(unknown), trials)
 
 
 def _counting_attempt(trial: TrialProgress, counted_attempt: CountedAttempt) -> AttemptProgress | None:
@@ -89,7 +88,7 @@ def _counting_attempt(trial: TrialProgress, counted_attempt: CountedAttempt) -> 
 def _expected_utterance(trial: Trial, trial_id: str, groups: Groups) -> Utterance:
     assert trial.expects is not None, trial.id
     words, expected = tuple(trial.reference.split()), trial.expects
-    slots = None if expected.slots is None else _normalise(expected.slots, trial)
+    slots = None if expected.slots is None else normalised_slots(expected.slots, trial.recognised)
     return Utterance(trial_id, words, expected.intents, None, slots, groups)
 
 
@@ -98,14 +97,11 @@ def _predicted_utterance(trial: Trial, attempt: AttemptProgress, trial_id: str, 
     frame = attempt.verdict.understood if attempt.verdict else None
     words = tuple(trial.reference.split())
     if frame is not None and frame.intents is not None:
-        return Utterance(trial_id, words, frame.intents, None, _normalise(frame.slots or (), trial), groups)
+        expected = trial.expects.slots if trial.expects else None
+        slots = normalised_slots(frame.slots or (), trial.recognised, expected or ())
+        return Utterance(trial_id, words, frame.intents, None, slots, groups)
     silent = frame_of(attempt).right is False and (frame is None or frame.right is None)
     return Utterance(trial_id, words, (), None, (), groups) if silent else None
-
-
-def _normalise(slots: Sequence[Slot], trial: Trial) -> tuple[Slot, ...]:
-    rule = trial.recognised
-    return tuple(Slot(slot.concept, None if slot.value is None else normalised(slot.value, rule)) for slot in slots)
 
 
 def _groups(trial: Trial, session: str, attempt: int) -> Groups:

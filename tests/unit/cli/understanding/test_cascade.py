@@ -17,7 +17,7 @@ from harness.model.bench import ObservationKind
 from harness.model.errors import InputError
 from harness.model.record import AttemptFinished, UnderstandingResult
 from harness.model.trial import EvidenceSource, Outcome
-from harness.model.understanding import Utterance
+from harness.model.understanding import ExpectedFrame, Slot, Utterance
 from harness.understanding.models.crf_understander import CrfUnderstander
 from harness.understanding.models.model_folder import ModelFacts, save_model
 from tests.command import succeeded
@@ -280,10 +280,11 @@ def test_systems_from_sound_need_no_model(place: Path, frames: str, tmp_path: Pa
 
 
 def test_frames_that_a_device_reported_stand_beside_systems_from_sound(place: Path, tmp_path: Path) -> None:
-    trial = asked("t1")
-    expected = known(trial.expects)
+    expected = ExpectedFrame(("book", "greet"), (Slot("time", "7:30"),))
+    trial = asked("t1", expects=expected)
     names = ("t1", "t2", "t3")
-    rows = asked_rows({name: [(Outcome.RESPONDED, None)] for name in names}, reports=(ObservationKind.INTENT,))
+    plays: dict[str, list[Asked]] = {name: [(Outcome.RESPONDED, None)] for name in names}
+    rows = asked_rows(plays, reports=(ObservationKind.INTENT,), expects=expected)
     for index, row in enumerate(rows):
         if isinstance(row, AttemptFinished):
             intents = expected.intents if row.trial_id == "t1" else ("other",)
@@ -292,13 +293,14 @@ def test_frames_that_a_device_reported_stand_beside_systems_from_sound(place: Pa
             )
             rows[index] = replace(row, understood=understood)
     folder = written(tmp_path / "session", rows, wall_s=lambda: 1_800_000_000.0)
-    slots = [{"concept": slot.concept, "value": slot.value} for slot in expected.slots or ()]
+    slots = [{"concept": "time", "value": "half past seven"}]
     by_query = [{"id": trial.query_id, "intents": list(expected.intents), "slots": slots}]
     sound = lines_of(tmp_path / "sound.jsonl", by_query)
     result = succeeded(harness(place, "--live", str(folder), "--pred-sound", sound, "--json", "-"))
     document = json.loads(result.stdout)
     figures = {system["name"]: system["figures"]["emr"]["value"] for system in document["systems"]}
     assert figures == {"sound": 1.0, "live": pytest.approx(1 / 3)}
+    assert document["systems"][0]["figures"]["sfa_with_values"]["value"] == 1.0, "another reading of the same time"
     assert document["systems"][1]["kind"] == "live"
     text = harness(place, "--live", str(folder), "--pred-sound", sound).stdout
     assert "repetitions   3 trials of 1 query;" in text

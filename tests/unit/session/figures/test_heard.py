@@ -435,6 +435,21 @@ def test_corpora_of_several_sessions_keep_their_ids_apart() -> None:
     assert session_corpora([]).gold.utterances == ()
 
 
+def test_a_value_in_another_reading_is_exported_as_the_expected_one() -> None:
+    """As for the verdict on the attempt: `7:30` may be read as `seven thirty` and as `half past seven`."""
+    expects = ExpectedFrame(("book",), (Slot("time", "7:30"), Slot("city", "Lyon"), Slot("name")))
+    reported = (Slot("city", "paris"), Slot("time", "half past seven"), Slot("name", "Ann"), Slot("room"))
+    frame = UnderstandingResult(("book",), reported, True, False, EvidenceSource.DEVICE)
+    corpora = session_corpora([understood_session({"a": [(Outcome.RESPONDED, frame)]}, expects=expects)])
+    assert corpora.gold.utterances[0].slots == (Slot("time", "seven thirty"), Slot("city", "lyon"), Slot("name"))
+    assert corpora.predicted.utterances[0].slots == (
+        Slot("city", "paris"),
+        Slot("time", "seven thirty"),
+        Slot("name", "ann"),
+        Slot("room"),
+    )
+
+
 def test_ignored_slots_are_not_annotated() -> None:
     corpora = session_corpora([understood_session({"a": [GOOD]}, expects=ExpectedFrame(("book", "greet")))])
     assert corpora.gold.utterances[0].slots is None
