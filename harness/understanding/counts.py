@@ -322,7 +322,7 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
     if gold_slots is not None:
         predicted_slots = gold_slots if equal else valued_slot_items(predicted, rule) or ()
         if any(slot.value is None for slot in gold_slots):
-            predicted_slots = _without_free_values(gold_slots, predicted_slots, placed=placed)
+            predicted_slots = _in_order(_without_free_values(gold_slots, predicted_slots, placed=placed), rule)
         valued = _count_slots(gold_slots, predicted_slots, placed=placed, right=right)
         gold_entities = _entities(gold_slots)
         predicted_entities = gold_entities if predicted_slots is gold_slots else _entities(predicted_slots)

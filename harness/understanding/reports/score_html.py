@@ -201,13 +201,14 @@ def selection(scorings: Sequence[FrameScoring], labels: Sequence[str], max_utter
 
 
 def _error_count(frame: ScoredFrame) -> int:
-    """Number of wrong intents, and of slots only in gold or only predicted."""
+    """Number of wrong intents, of predictions that lack where gold has no intent, and of slots only in gold or only
+    predicted."""
     counts = frame.counts
     intents = sum(overlap.gold + overlap.predicted - 2 * overlap.right for overlap in counts.intents.labels.values())
     matched = counts.slots.chunks if counts.slots.placed else counts.slots.concepts
     slots = sum(overlap.gold + overlap.predicted - 2 * overlap.right for overlap in matched.values())
     values = counts.valued.edits.errors
-    return intents + max(slots, counts.slots.edits.errors, values)
+    return intents + counts.intents.unpredicted + max(slots, counts.slots.edits.errors, values)
 
 
 def _shown_frames(
@@ -223,8 +224,11 @@ def _shown_frames(
         slots = _shown_slots(frame.predicted, rule, with_values=with_values)
         # If slots are not predicted or not annotated, they do not count as wrong.
         has_slots = frame.counts.slots.utterances > 0
+        has_values = frame.counts.valued.utterances > 0
         gold_marks, marks = (
-            _marks(gold_slots, slots) if has_slots else ([RIGHT] * len(gold_slots), [RIGHT] * len(slots))
+            _marks(gold_slots, slots, with_values=has_values)
+            if has_slots
+            else ([RIGHT] * len(gold_slots), [RIGHT] * len(slots))
         )
         gold_marks_by_system.append(gold_marks)
         kinds |= {mark for mark in (*gold_marks, *marks) if mark}
@@ -272,14 +276,17 @@ def _marked_intents(gold: Utterance, predicted: Utterance, has_intents: bool) ->
     )
 
 
-def _marks(gold: Sequence[SlotItem], predicted: Sequence[SlotItem]) -> tuple[list[str], list[str]]:
-    """The mark of each slot of gold, and of each slot of a prediction."""
+def _marks(
+    gold: Sequence[SlotItem], predicted: Sequence[SlotItem], *, with_values: bool
+) -> tuple[list[str], list[str]]:
+    """The mark of each slot of gold, and of each slot of a prediction. with_values: whether values are compared."""
     gold_marks, predicted_marks = [MISSED] * len(gold), [EXTRA] * len(predicted)
     placed = all(slot.place for slot in (*gold, *predicted))
     unmatched = list(range(len(predicted)))
 
     def pair(fits: Callable[[SlotItem, SlotItem], bool], mark: str) -> None:
-        for index, slot in enumerate(gold):
+        # Slots with a value come first, so that one that any value matches takes none from them.
+        for index, slot in sorted(enumerate(gold), key=lambda numbered: numbered[1].value is None):
             if gold_marks[index] != MISSED:
                 continue
             match = next((other for other in unmatched if fits(slot, predicted[other])), None)
@@ -287,24 +294,21 @@ def _marks(gold: Sequence[SlotItem], predicted: Sequence[SlotItem]) -> tuple[lis
                 gold_marks[index] = predicted_marks[match] = mark
                 unmatched.remove(match)
 
+    def same_value(slot: SlotItem, other: SlotItem) -> bool:
+        return not with_values or slot.value is None or slot.value == other.value
+
     if placed:
         pair(
-            lambda slot, other: (
-                slot.concept == other.concept and slot.place == other.place and _same_value(slot, other)
-            ),
+            lambda slot, other: slot.concept == other.concept and slot.place == other.place and same_value(slot, other),
             RIGHT,
         )
         pair(lambda slot, other: slot.concept == other.concept and slot.place == other.place, VALUE)
         pair(lambda slot, other: slot.place == other.place, CONCEPT)
         pair(lambda slot, other: slot.concept == other.concept and _overlap(slot, other), BOUNDS)
     else:
-        pair(lambda slot, other: slot.concept == other.concept and _same_value(slot, other), RIGHT)
+        pair(lambda slot, other: slot.concept == other.concept and same_value(slot, other), RIGHT)
         pair(lambda slot, other: slot.concept == other.concept, VALUE)
     return gold_marks, predicted_marks
-
-
-def _same_value(gold: SlotItem, predicted: SlotItem) -> bool:
-    return gold.value is None or predicted.value is None or gold.value == predicted.value
 
 
 def _overlap(slot: SlotItem, other: SlotItem) -> bool:

@@ -65,6 +65,28 @@ def test_values_beside_tags_are_marked() -> None:
     assert frames.kinds == "V"
 
 
+@pytest.mark.parametrize(
+    ("values", "reported", "kinds"),
+    [(("Paris",), ("Paris",), "0"), (("Paris",), (None,), "V"), ((None, "Paris"), ("Paris", "Rome"), "0")],
+)
+def test_values_are_marked_as_they_are_counted(
+    values: tuple[str | None, ...], reported: tuple[str | None, ...], kinds: str
+) -> None:
+    gold, prediction = (
+        [Utterance("1", slots=tuple(Slot("city", value) for value in side)), Utterance("2", slots=(Slot("n", "2"),))]
+        for side in (values, reported)
+    )
+    counted = score(Corpus("g", tuple(gold)), Corpus("p", tuple(prediction)), Rule(ordered=False, places=False))
+    assert [frame.counts.valued.edits.errors > 0 for frame in counted.frames] == [kinds != "0", False]
+    excerpt = selection([counted], ["predicted"], 10)
+    assert {utterance.id: utterance.kinds for utterance in excerpt.utterances} == {"1": kinds, "2": "0"}
+
+
+def test_a_missing_prediction_is_an_error_also_without_intents_in_gold() -> None:
+    gold = Corpus("g", (Utterance("1", intents=()), Utterance("2", intents=())))
+    assert selection([score(gold, Corpus("p", gold.utterances[:1]), Rule())], ["predicted"], 10).with_errors == 1
+
+
 def test_missing_annotations_and_predictions_are_not_marked_wrong() -> None:
     tagged = Utterance("1", ("go",), ("p",), ("B-x",))
     assert shown(tagged, Utterance("1", ("go",), ("p",))).kinds == "0"
