@@ -338,7 +338,9 @@ def _add_details(parts: Sequence[DetailCounts]) -> DetailCounts:
     for column in columns:
         labels: dict[str, FrameCounts] = {}
         for part in parts:
-            for label, counts in dict(part.groups).get(column, (("", part.totals),)):
+            # Groups in files name no queries, so neither may the utterances of a part without the column.
+            without_label = (("", replace(part.totals, queries={})),)
+            for label, counts in dict(part.groups).get(column, without_label):
                 labels[label] = labels.get(label, FrameCounts()) + counts
         groups.append((column, tuple(sorted(labels.items()))))
     return DetailCounts(

@@ -6,14 +6,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import reduce
 from itertools import combinations
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.plain_json import to_plain
 from harness.cli.options import argument, option, repeatable, verb
 from harness.cli.streams import InputFile, heading, open_input, uses_colour, width
 from harness.cli.understanding.options import FrameLimits, FrameOptions, Targets, frames_options, target_options
@@ -25,7 +26,7 @@ from harness.understanding.counts import ValueRule
 
 if TYPE_CHECKING:
     from harness.understanding.comparison import FrameComparison
-    from harness.understanding.reports.score_json import ScoreFile
+    from harness.understanding.reports.score_json import ScoreFile, SessionNotes
     from harness.understanding.reports.score_text import SystemReport
     from harness.understanding.scoring import FrameScoring, SystemCounts
 
@@ -164,8 +165,9 @@ def merge(
         shards.append(shard)
     first = shards[0]
     reports = [SystemReport(counts, first.zero, first.labels, first.outside) for counts in _merge(shards)]
-    _write_reports(targets, reports)
-    limits.demand(reports)
+    session_notes = _merge_notes(shards)
+    _write_reports(targets, reports, session_notes=session_notes)
+    limits.demand(reports, session_notes.unfinished if session_notes else ())
 
 
 def _merge(shards: list[ScoreFile]) -> Iterator[SystemCounts]:
@@ -183,6 +185,9 @@ def _merge(shards: list[ScoreFile]) -> Iterator[SystemCounts]:
             problem = f"the declared labels differ from those in {first.name}"
         elif shard.outside != first.outside:
             problem = f"--out-of-scope differs from the one in {first.name}"
+        elif first.sessions and shard.sessions and shard.sessions.attempt is not first.sessions.attempt:
+            attempts = f"the {shard.sessions.attempt} attempts count here, but the {first.sessions.attempt}"
+            problem = f"{attempts} ones in {first.name}"
         if problem:
             raise _merge_error(shard, problem)
     for index, merged in enumerate(first.systems):
@@ -192,6 +197,12 @@ def _merge(shards: list[ScoreFile]) -> Iterator[SystemCounts]:
             except ValueError as error:
                 raise _merge_error(shard, f"{error}: it cannot be added to {first.name}") from error
         yield merged
+
+
+def _merge_notes(shards: Sequence[ScoreFile]) -> SessionNotes | None:
+    """What the scores of sessions leave out together; None for scores of files."""
+    notes = [shard.sessions for shard in shards if shard.sessions is not None]
+    return reduce(add, notes) if notes else None
 
 
 def _merge_error(shard: ScoreFile, problem: str) -> InputError:
@@ -216,9 +227,7 @@ def _write_reports(
     if targets.json_target is not None:
         from harness.understanding.reports.score_json import score_json
 
-        comparison_objects = [comparison_json(comparison) for comparison in comparisons]
-        plain_notes = None if session_notes is None else to_plain(session_notes)
-        as_json = score_json(reports, comparison_objects, plain_notes)
+        as_json = score_json(reports, [comparison_json(comparison) for comparison in comparisons], session_notes)
     if targets.html_target is not None:
         from harness.understanding.reports import score_html  # here, since few want a page
 
@@ -237,28 +246,6 @@ def _write_reports(
             yield from session_notes.lines()
 
     targets.write(as_json, page, lines())
-
-
-@frozen
-class SessionNotes:
-    """What the scores of sessions leave out.
-
-    - attempt: which attempt of each trial is scored.
-    - not_counted: ids of trials without a report of what was understood.
-    - unfinished: sessions whose run was not completed, each with what was finished.
-    """
-
-    attempt: CountedAttempt
-    not_counted: tuple[str, ...]
-    unfinished: tuple[str, ...]
-
-    def lines(self) -> Iterator[str]:
-        from harness.understanding.reports.score_text import listed
-
-        yield f"attempt       {self.attempt} of each trial"
-        yield from (f"unfinished    {session}" for session in self.unfinished)
-        if self.not_counted:
-            yield f"unknown       {listed(self.not_counted)}: no report of what was understood; not counted"
 
 
 def _read_corpora(sources: ScoreSources, stack: ExitStack) -> tuple[Corpus, list[Corpus], SessionNotes | None]:
@@ -280,6 +267,7 @@ def _read_sessions(sessions: Sequence[str], attempt: CountedAttempt) -> tuple[Co
     from harness.model.record import EndReason
     from harness.session.figures.frames_of_session import session_corpora
     from harness.session.summary import session_verdict
+    from harness.understanding.reports.score_json import SessionNotes
     from harness.understanding.reports.score_text import listed
 
     folders = [session_folder(session) for session in sessions]

@@ -6,13 +6,14 @@ All contents come from counts that add up, and are sorted. Merged shards give th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from harness import __version__
 from harness.base.plain_json import Json, from_plain, picked, to_plain
+from harness.model.choices import CountedAttempt
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.transcript import WordCounts
@@ -20,7 +21,7 @@ from harness.statistics.intervals import Share
 from harness.understanding.counts import FrameCounts, IntentCounts, MatchCounts, Rule, SlotCounts
 from harness.understanding.entities import EntityCounts
 from harness.understanding.figures import FrameFigures, ZeroDivision
-from harness.understanding.reports.score_text import SystemReport, group_means, group_table
+from harness.understanding.reports.score_text import SystemReport, group_means, group_table, listed
 from harness.understanding.scoring import DetailCounts, Groups, Samples, SystemCounts
 
 _DETAIL = "detail"
@@ -207,11 +208,35 @@ KIND = "understanding"
 
 
 @frozen
+class SessionNotes:
+    """What the scores of sessions leave out.
+
+    - attempt: which attempt of each trial is scored.
+    - not_counted: ids of trials without a report of what was understood.
+    - unfinished: sessions whose run was not completed, each with what was finished.
+    """
+
+    attempt: CountedAttempt
+    not_counted: tuple[str, ...]
+    unfinished: tuple[str, ...]
+
+    def __add__(self, other: SessionNotes) -> SessionNotes:
+        return SessionNotes(self.attempt, self.not_counted + other.not_counted, self.unfinished + other.unfinished)
+
+    def lines(self) -> Iterator[str]:
+        yield f"attempt       {self.attempt} of each trial"
+        yield from (f"unfinished    {session}" for session in self.unfinished)
+        if self.not_counted:
+            yield f"unknown       {listed(self.not_counted)}: no report of what was understood; not counted"
+
+
+@frozen
 class ScoreFile:
     """The contents of a JSON file: systems scored with the same choices.
 
     - name: name of the file in messages.
     - labels, outside: as in SystemReport.
+    - sessions: None for scores of files.
     """
 
     name: str
@@ -219,13 +244,13 @@ class ScoreFile:
     zero: ZeroDivision
     labels: tuple[str, ...] | None
     outside: str | None
+    sessions: SessionNotes | None = None
 
 
-def score_json(systems: Sequence[SystemReport], comparisons: Sequence[Json] = (), sessions: Json | None = None) -> str:
-    """The JSON text, in ASCII. ValueError without a system.
-
-    sessions: for scores of sessions, what they leave out; else None.
-    """
+def score_json(
+    systems: Sequence[SystemReport], comparisons: Sequence[Json] = (), sessions: SessionNotes | None = None
+) -> str:
+    """The JSON text, in ASCII. ValueError without a system. sessions: None for scores of files."""
     first = systems[0]
     head: Json = {
         "format": FORMAT,
@@ -240,7 +265,7 @@ def score_json(systems: Sequence[SystemReport], comparisons: Sequence[Json] = ()
         "comparisons": list(comparisons),
     }
     if sessions is not None:
-        head["sessions"] = sessions
+        head["sessions"] = to_plain(sessions)
     return json.dumps(head, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
@@ -322,7 +347,8 @@ def read_score_json(path: Path, name: str) -> ScoreFile:
         outside = document.get("out_of_scope")
         if outside is not None and not isinstance(outside, str):
             raise TypeError("out_of_scope is not a string")
-        return ScoreFile(name, systems, zero, None if labels is None else tuple(map(str, labels)), outside)
+        sessions = from_plain(SessionNotes, document["sessions"]) if "sessions" in document else None
+        return ScoreFile(name, systems, zero, None if labels is None else tuple(map(str, labels)), outside, sessions)
     except json.JSONDecodeError as error:
         position = Place(name, error.lineno, error.colno)
         raise InputError(

@@ -296,6 +296,12 @@ def test_limits_of_a_session_that_was_not_completed_are_undecided(session: Path)
     assert f"harness: the limits are undecided: {session}: the run has not ended; 4 of 4" in done.stderr
     left_out = json.loads((session / "score.json").read_text())["sessions"]
     assert (left_out["not_counted"], len(left_out["unfinished"])) == (["bob2"], 1)
+    merged = harness(session / "score.json", "--min-emr", "50%", "--json", session / "merged.json", verb="merge")
+    assert (merged.exit_code, "harness: the limits are undecided: " in merged.stderr) == (1, True)
+    assert json.loads((session / "merged.json").read_text())["sessions"] == left_out
+    harness(session, "--attempt", "first", "--json", session / "first.json")
+    refused = harness(session / "score.json", session / "first.json", verb="merge")
+    assert "the first attempts count here, but the deciding ones in" in str(refused.exception)
     with SqliteLog(session) as log:
         log.append(SessionFinished(EndReason.COMPLETED))
     assert harness(*limited).exit_code == 0
@@ -417,6 +423,13 @@ def test_repetitions_of_a_query_are_not_independent(tmp_path: Path) -> None:
     merged = harness(tmp_path / "a.json", verb="merge")
     assert row(merged, "EMR (exact match)")[2] == row(merged, "F1, micro")[2] == over_queries(4)
     assert row(merged, "shelf")[2:4] == ["80.00 %", "n/a"]
+    # A shard without the column does not make the others independent.
+    lines = [json.loads(line) for line in (tmp_path / "g.jsonl").read_text("utf-8").splitlines()]
+    for line in lines:
+        line["groups"] = {"query": f"other {line['groups']['query']}"}
+    (tmp_path / "g.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    harness(*arguments, "--json", tmp_path / "b.json")
+    assert row(harness(tmp_path / "a.json", tmp_path / "b.json", verb="merge"), "shelf")[2:4] == ["80.00 %", "n/a"]
 
 
 def test_few_queries_do_not_stand_for_others(tmp_path: Path) -> None:
