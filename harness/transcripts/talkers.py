@@ -7,7 +7,7 @@ meeteval. Every error costs one. Of equally good alignments, the one with a dele
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from math import prod
@@ -101,6 +101,7 @@ def pair_talkers(
         first = next(segment for segment in hypothesis.segments if segment.file.lower() == strangers[0])
         problem = f"the reference contains nothing for recording {first.file!r}"
         raise InputError(problem, place=Place(hypothesis.file, first.line), remedy="Spell it as the reference does")
+    reference_names = {speaker.speaker for speakers in reference_recordings.values() for speaker in speakers}
     reference_rows: list[tuple[str, str, list[str], int]] = []
     hypotheses: list[list[str] | None] = []
     aligned: dict[int, tuple[AlignedWord, ...]] = {}
@@ -112,7 +113,7 @@ def pair_talkers(
             paired = _assign_streams(speakers, other_speakers, Place(reference.file, speakers[0].segments[0].line))
         else:
             paired, counterparts = _pair_speakers(
-                speakers, other_speakers, collar_s if by is SpeakerPairing.TCP else None
+                speakers, other_speakers, reference_names, collar_s if by is SpeakerPairing.TCP else None
             )
             pairs += [TalkerPair(recording, *sides) for sides in counterparts]
         for speaker, reference_words, hypothesis_words, path in paired:
@@ -166,10 +167,15 @@ _Row = tuple[str, list[str], list[str] | None, str]
 
 
 def _pair_speakers(
-    speakers: Sequence[_SpeakerWords], other_speakers: Sequence[_SpeakerWords], collar_s: float | None
+    speakers: Sequence[_SpeakerWords],
+    other_speakers: Sequence[_SpeakerWords],
+    reference_names: Set[str],
+    collar_s: float | None,
 ) -> tuple[list[_Row], list[tuple[str | None, str | None]]]:
     """Pairs speakers so that all errors together are fewest. Returns a row for each speaker of the reference, then for
     those of the hypothesis who are left over. Then the names of the two in each row, None for no counterpart.
+
+    reference_names: all speakers of the reference. Somebody else in the hypothesis must not count as one of them.
     """
     from scipy.optimize import linear_sum_assignment  # here, since it takes longer to import than files to score
 
@@ -186,7 +192,6 @@ def _pair_speakers(
         for row, speaker in enumerate(row_speakers)
     ]
     columns = linear_sum_assignment([[pair.errors() for pair in row] for row in text_pairs])[1].tolist()
-    reference_names = {speaker.speaker for speaker in speakers}
     rows: list[_Row] = []
     counterparts: list[tuple[str | None, str | None]] = []
     for speaker, column, row_pairs in zip(row_speakers, columns, text_pairs, strict=True):

@@ -63,6 +63,15 @@ def test_talkers_are_paired_and_surplus_ones_stay_unpaired() -> None:
     assert (counted(more).insertions, more.references.texts[-1]) == (2, "")
 
 
+def test_a_surplus_talker_is_no_talker_of_another_recording() -> None:
+    reference = Segments(
+        "r", (*talk(("1", 0, 1, "hi"), file="m").segments, *talk(("2", 0, 1, "ho"), file="n").segments), ()
+    )
+    hypothesis = Segments("h", (*reference.segments, *talk(("2", 2, 3, "one more"), file="m").segments), ())
+    pairing = pair_talkers(reference, hypothesis, VERBATIM, SpeakerPairing.CP)
+    assert pairing.references.speakers == ("1", "2 (hypothesis)", "2")
+
+
 def test_words_are_paired_only_within_the_collar() -> None:
     reference, hypothesis = talk(("ann", 0, 1, "good morning")), talk(("1", 20, 21, "good morning"))
     assert counted(pair_talkers(reference, hypothesis, VERBATIM, SpeakerPairing.TCP, 5)).errors == 4
