@@ -171,10 +171,17 @@ def with_both_spacings(pieces: Readings, others: Readings, separate_words: Set[s
 
 def narrow(pieces: Readings, others: Readings) -> Readings:
     """The pieces without those readings that cannot match the other text better than the first reading of their choice.
-    The first reading always stays."""
+    The first reading always stays.
+
+    A reading matches better if it has further words of the other text, or some and fewer words that the other lacks.
+    """
     if is_single(pieces):
         return pieces
     other_words = {word for piece in others for reading in options(piece) for word in reading}
+
+    def count_alone(reading: Words) -> int:
+        return sum(word not in other_words for word in reading)
+
     resulting: list[Piece] = []
     for piece in pieces:
         if isinstance(piece, str):
@@ -184,7 +191,9 @@ def narrow(pieces: Readings, others: Readings) -> Readings:
         remaining = [
             reading
             for reading in rest
-            if other_words.issuperset(reading) or not other_words.isdisjoint(set(reading).difference(shown))
+            if other_words.issuperset(reading)
+            or not other_words.isdisjoint(set(reading).difference(shown))
+            or count_alone(reading) < min(len(reading), count_alone(shown))
         ]
         resulting += ((shown, *remaining),) if remaining else shown
     return tuple(resulting)

@@ -31,7 +31,7 @@ from harness.transcripts.networks import (
     is_plain,
     parse,
 )
-from harness.transcripts.readings import Readings, is_single
+from harness.transcripts.readings import Piece, Readings, is_single
 from harness.transcripts.words import WordRules, with_homophones
 
 Paired = tuple[Transcripts, Transcripts, tuple[str, ...], tuple[str, ...]]
@@ -398,8 +398,8 @@ def _align_networks_of_rows(
     for row in sorted(rows):
         try:
             aligned_by_row[row] = align_networks(
-                reference_side.network(row),
-                hypothesis_side.network(row),
+                reference_side.network(row, hypothesis_side),
+                hypothesis_side.network(row, reference_side),
                 same_sound,
                 optional_words=optional_words,
                 fragments=fragments,
@@ -431,14 +431,32 @@ class _TextSide:
         """The texts that may have marks or fragments."""
         return self.transcripts.texts if self.marked else self.normalised
 
-    def network(self, row: int) -> WordNetwork:
-        """The network of a text, with its marks if they are read. InputError with the place of a mark that is wrong."""
+    def network(self, row: int, other: _TextSide) -> WordNetwork:
+        """The network of a text, with its marks if they are read. InputError with the place of a mark that is wrong.
+
+        other: the side with which it is compared.
+        """
+        if not self.wording.has_readings:
+            return self._network(row, lambda pieces: pieces)
+        from harness.transcripts.spoken_words import comparable  # here, since its lists take a while to read
+
+        others: list[Piece] = []  # of all alternatives
+
+        def note(pieces: Readings) -> Readings:
+            others.extend(pieces)
+            return pieces
+
+        other._network(row, note)
+        return self._network(row, lambda pieces: comparable(pieces, tuple(others))[0])
+
+    def _network(self, row: int, prepare: Callable[[Readings], Readings]) -> WordNetwork:
+        """As `network`. prepare: returns the pieces to take for those of the words between two marks."""
         place, text = Place(self.transcripts.file, self.transcripts.lines[row]), self.transcripts.texts[row]
         if not self.marked:
-            pieces = self.readings(row)
+            pieces = prepare(self.readings(row))
             return chain(self.wording.split(pieces) if self.wording.has_readings else pieces, place)
         try:
-            return parse(text, lambda words: self.wording.split(self.wording.readings(words)), place)
+            return parse(text, lambda words: self.wording.split(prepare(self.wording.readings(words))), place)
         except InputError as error:
             remedy = f"{error.remedy}; or do not read marks here: --marks {self.unread.value}"
             raise InputError(error.what, place=error.place, remedy=remedy) from error

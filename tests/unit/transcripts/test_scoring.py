@@ -161,6 +161,32 @@ def test_fragments_count_only_where_that_was_asked_for(reference: str, errors: i
     assert scored(*texts).totals.errors == 1
 
 
+@pytest.mark.parametrize(
+    ("reference", "heard"),
+    [("turn on the light bulb", "turn on the lightbulb"), ("send e-mail", "send email"), ("do", "845")],
+)
+def test_a_mark_in_another_word_does_not_change_readings(reference: str, heard: str) -> None:
+    spoken = WordRules(Normalisation.SPOKEN)
+    expected = counts(scored({"a": f"{reference} now"}, {"a": f"{heard} now"}, spoken))
+    for marked_reference, marked_hypothesis in (("now;time", "now"), ("now", "now;"), ("{ now / here }", "now")):
+        marked = scored({"a": f"{reference} {marked_reference}"}, {"a": f"{heard} {marked_hypothesis}"}, spoken)
+        assert counts(marked) == expected
+
+
+@pytest.mark.parametrize(
+    ("reference", "heard", "expected"),
+    [
+        ("call 845 now", "call eight forty six now", (4, 1, 0, 0)),  # not as "eight hundred forty five"
+        ("eight forty", "845", (2, 0, 0, 1)),
+        ("845", "no", (0, 1, 3, 0)),
+    ],
+)
+def test_a_numeral_that_is_partly_right_is_read_as_it_fits_best(
+    reference: str, heard: str, expected: tuple[int, ...]
+) -> None:
+    assert counts(scored({"a": reference}, {"a": heard}, WordRules(Normalisation.SPOKEN))) == expected
+
+
 def test_a_deleted_word_sounds_as_it_is_spoken() -> None:
     scoring = scored({"a_1": "<show> [uh] me . fli- flights"}, {"a_1": "show me flights"}, EXPANDED)
     assert [word for word in next(scoring.utterances([0])).words if word.edit is Edit.CORRECT] == [
