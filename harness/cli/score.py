@@ -346,8 +346,8 @@ def _score(
         source=source,
         interval=interval_of(scoring),
         groups=group_figures(scoring, groupings, crossed) if groupings or crossed else None,
-        confidence=word_confidences(scoring, hypotheses),
-        entities=entity_errors(scoring, references) if reads_reference_marks else None,
+        confidence=word_confidences(scoring, hypotheses, wording),
+        entities=entity_errors(scoring, references, wording) if reads_reference_marks else None,
         talkers=talkers,
     )
 

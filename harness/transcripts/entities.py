@@ -8,7 +8,8 @@ from harness.model.choices import TextUnit
 from harness.model.frozen import frozen
 from harness.model.transcript import Edit, Transcripts
 from harness.statistics.intervals import Share
-from harness.transcripts.scoring import ScoredUtterance, Scoring
+from harness.transcripts.scoring import ScoredUtterance, Scoring, WordNumbers
+from harness.transcripts.words import WordRules
 
 TAG = ";"
 NOTHING_SAID = "@"
@@ -18,8 +19,8 @@ NOTHING_SAID = "@"
 class EntityErrors:
     """Entities with an error. by_tag: (tag, share of its entities), sorted by tag. total: share of all entities.
 
-    left_out: number of entities that do not count, since their utterance has alternatives, or the normalisation changes
-    its number of words.
+    left_out: number of entities that do not count, since their utterance has alternatives, or the normalisation splits
+    or drops words of it.
     """
 
     by_tag: tuple[tuple[str, Share], ...]
@@ -27,7 +28,7 @@ class EntityErrors:
     left_out: int
 
 
-def entity_errors(scoring: Scoring, references: Transcripts) -> EntityErrors | None:
+def entity_errors(scoring: Scoring, references: Transcripts, wording: WordRules) -> EntityErrors | None:
     """Errors of the entities of a reference; None if no word has a tag, or words are not what is counted.
 
     Neighbouring words with the same tag are one entity. It has an error if one of its words is not correct, or a word
@@ -36,13 +37,17 @@ def entity_errors(scoring: Scoring, references: Transcripts) -> EntityErrors | N
     tagged = {id_: text for id_, text in zip(references.ids, references.texts, strict=True) if TAG in text}
     if not tagged or scoring.unit is not TextUnit.WORD:
         return None
+    word_numbers = WordNumbers(wording)
     by_tag: dict[str, Share] = {}
     left_out = 0
     for utterance in scoring.utterances():
         if utterance.id not in tagged:
             continue
-        tags = [_tag_of(word) for word in tagged[utterance.id].split() if word != NOTHING_SAID]
-        if "{" in tagged[utterance.id] or len(tags) != sum(bool(word.reference) for word in utterance.words):
+        words = [word for word in tagged[utterance.id].split() if word != NOTHING_SAID]
+        tags = [_tag_of(word) for word in words]
+        bare_words = [word.removesuffix(TAG + tag) for word, tag in zip(words, tags, strict=True)]
+        is_unchanged = len(tags) == sum(bool(word.reference) for word in utterance.words)
+        if "{" in tagged[utterance.id] or not is_unchanged or not word_numbers.are_one(bare_words):
             left_out += sum(1 for _ in _entity_spans(tags))
             continue
         for tag, wrong in _judge_entities(tags, utterance):

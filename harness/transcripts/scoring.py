@@ -237,14 +237,43 @@ Aligner = Callable[[Transcripts, Transcripts, tuple[Sequence[str], Sequence[str]
 hypotheses), and their normalised texts."""
 
 
-def word_confidences(scoring: Scoring, hypotheses: Transcripts) -> ConfidenceFigures | None:
+class WordNumbers(dict[str, int]):
+    """How many words a normalisation makes of each word alone."""
+
+    def __init__(self, wording: WordRules) -> None:
+        super().__init__()
+        self._wording = wording
+
+    def __missing__(self, word: str) -> int:
+        try:
+            self[word] = len(self._wording(word))
+        except InputError:  # a mark of .sro text that another word closes
+            self[word] = 0
+        return self[word]
+
+    def are_one(self, words: Sequence[str]) -> bool:
+        """Whether each word remains one. If not, nothing shows which of the normalised words is which, even if there
+        are as many. Marks of alternatives do not count."""
+        marks = _ALTERNATIVE_MARKS if "{" in words else ()
+        return all(self[word] == 1 for word in words if word not in marks)
+
+
+_ALTERNATIVE_MARKS = frozenset("{}/@")
+
+
+def word_confidences(scoring: Scoring, hypotheses: Transcripts, wording: WordRules) -> ConfidenceFigures | None:
     """How reliable the confidences of a scoring's words are; None if no word has a confidence from 0 to 1.
 
-    The words of an utterance are left out if the normalisation has changed their number.
+    The words of an utterance are left out if the normalisation splits or drops any of them.
     """
     confidences_by_id: dict[str, tuple[float | None, ...]] = {}
     if hypotheses.confidences and scoring.unit is TextUnit.WORD:
-        confidences_by_id = dict(zip(hypotheses.ids, hypotheses.confidences, strict=True))
+        word_numbers = WordNumbers(wording)
+        confidences_by_id = {
+            id_: confidences
+            for id_, confidences, text in zip(hypotheses.ids, hypotheses.confidences, hypotheses.texts, strict=True)
+            if word_numbers.are_one(text.split())
+        }
     if not confidences_by_id:
         return None
     values: list[float] = []

@@ -35,7 +35,8 @@ def figures(
     lines = (f"f1 A {0.1 + 0.3 * number:.2f} 0.2 {word} {sure}\n" for number, (word, sure) in enumerate(heard))
     files = written(folder, "r.stm", reference), written(folder, "h.ctm", "".join(lines))
     references, hypotheses = read_pair(*files)
-    return word_confidences(score(references, hypotheses, wording or WordRules(Normalisation.VERBATIM)), hypotheses)
+    wording = wording or WordRules(Normalisation.VERBATIM)
+    return word_confidences(score(references, hypotheses, wording), hypotheses, wording)
 
 
 def test_cross_entropy_reliability_and_detection_by_hand(tmp_path: Path) -> None:
@@ -84,6 +85,23 @@ def test_words_that_a_normalisation_parts_are_left_out(tmp_path: Path) -> None:
     spoken = replace(WordRules(Normalisation.SPOKEN))
     assert figures(tmp_path, (("845", "0.5"),), "f1 A ann 0.0 2.0 eight forty five\n", spoken) is None
     assert figures(tmp_path, wording=WordRules(Normalisation.VERBATIM, unit=TextUnit.CHAR)) is None
+    # As many words as before, but "um" is dropped, and "it's" becomes two.
+    heard = (("um", "0.1"), ("it's", "0.9"), ("late", "0.8"))
+    assert figures(tmp_path, heard, "f1 A ann 0.0 2.0 it's late\n", spoken) is None
+    with_event = (("[uh", "0.1"), ("hm]", "0.1"), ("late", "0.8"))
+    assert figures(tmp_path, with_event, "f1 A ann 0.0 2.0 late\n", WordRules(Normalisation.SNOR)) is None
+
+
+def test_words_beside_alternatives_keep_their_confidences(tmp_path: Path) -> None:
+    marks = "f1 A * * <ALT_BEGIN>\nf1 A 0.3 0.1 world\nf1 A * * <ALT>\nf1 A 0.3 0.1 word\nf1 A * * <ALT_END>\n"
+    files = (
+        written(tmp_path, "r.stm", "f1 A ann 0.0 2.0 hello word bye\n"),
+        written(tmp_path, "h.ctm", f"f1 A 0.1 0.1 hello 0.9\n{marks}f1 A 0.6 0.1 by 0.4\n"),
+    )
+    references, hypotheses = read_pair(*files)
+    wording = WordRules(Normalisation.PLAIN)
+    metrics = known(word_confidences(score(references, hypotheses, wording), hypotheses, wording))
+    assert (metrics.correct, metrics.left_out) == (Share(1, 2), 1)
 
 
 def test_a_page_draws_reliability_and_detection_error(tmp_path: Path) -> None:

@@ -20,10 +20,13 @@ from tests.unit.transcripts.files.told import written
 REFERENCE = "wake me at seven;time thirty;time in new;city york;city and york;city (u1)\n"
 
 
-def errors(folder: Path, heard: str, reference: str = REFERENCE) -> EntityErrors | None:
+def errors(
+    folder: Path, heard: str, reference: str = REFERENCE, normalisation: Normalisation = Normalisation.VERBATIM
+) -> EntityErrors | None:
     files = written(folder, "r.trn", reference), written(folder, "h.trn", heard)
     references, hypotheses = read_pair(*files)
-    return entity_errors(score(references, hypotheses, WordRules(Normalisation.VERBATIM)), references)
+    wording = WordRules(normalisation)
+    return entity_errors(score(references, hypotheses, wording), references, wording)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +44,13 @@ def test_an_entity_is_wrong_as_a_whole(tmp_path: Path, heard: str, time: int, ci
     tally = known(errors(tmp_path, f"{heard} (u1)\n"))
     assert tally.by_tag == (("city", Share(city, 2)), ("time", Share(time, 1)))
     assert tally.total == Share(time + city, 3)
+
+
+def test_entities_are_left_out_if_a_word_is_dropped_and_another_split(tmp_path: Path) -> None:
+    reference = "um wake me at 7:30;time (u1)\nat noon;time (u2)\n"
+    heard = "wake me at eleven thirty (u1)\nat noon (u2)\n"
+    tally = known(errors(tmp_path, heard, reference, Normalisation.SPOKEN))
+    assert (tally.total, tally.left_out) == (Share(0, 1), 1)
 
 
 def test_alternatives_are_left_out_and_texts_without_tags_have_none(tmp_path: Path) -> None:
