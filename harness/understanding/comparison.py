@@ -11,7 +11,7 @@ import numpy as np
 from harness.model.frozen import frozen
 from harness.statistics.ratios import MetricDifference, RatioColumns
 from harness.understanding.counts import FrameCounts, IntentCounts, MatchCounts, SlotCounts, pooled, total
-from harness.understanding.figures import ZERO, ZeroDivision
+from harness.understanding.figures import ZERO, ZeroDivision, all_placed
 from harness.understanding.scoring import FrameScoring
 
 Ratio = tuple[float, float]
@@ -76,8 +76,8 @@ def basis(systems: Sequence[Sequence[FrameCounts]], zero: ZeroDivision, labels: 
     names = dict.fromkeys([*(labels or ()), *sorted(name for counts in sums for name in counts.intents.labels)])
     return FigureBasis(
         tuple(names),
-        all(_all_placed(counts.slots) for counts in sums),
-        all(_all_placed(counts.valued) for counts in sums),
+        all(all_placed(counts.slots) for counts in sums),
+        all(all_placed(counts.valued) for counts in sums),
         zero,
     )
 
@@ -163,10 +163,6 @@ def _intent_ratios(intents: IntentCounts, zero: ZeroDivision) -> Iterator[tuple[
 
 def _f1_terms(matched: MatchCounts) -> Ratio:
     return 2 * matched.right, matched.gold + matched.predicted
-
-
-def _all_placed(slots: SlotCounts) -> bool:
-    return 0 < slots.placed == slots.utterances
 
 
 DRAWS = 1000

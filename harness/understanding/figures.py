@@ -122,17 +122,23 @@ class FrameFigures:
     valued: SlotFigures | None
 
 
-def frame_figures(counts: FrameCounts, zero: ZeroDivision = ZERO, labels: Sequence[str] | None = None) -> FrameFigures:
+def frame_figures(
+    counts: FrameCounts,
+    zero: ZeroDivision = ZERO,
+    labels: Sequence[str] | None = None,
+    whole: FrameCounts | None = None,
+) -> FrameFigures:
     """The metrics of some counts. Every sum is exact, so the order in which shards were added does not matter.
 
-    labels: the declared intents, for macro averages, to which those that occur are added.
+    labels: the declared intents, for macro averages, to which those that occur are added. whole: if these are the
+    counts of a group, those of all utterances, which decide whether SFA compares places.
     """
-    clusters = counts.clusters
+    clusters, whole = counts.clusters, whole or counts
     return FrameFigures(
         counts.utterances,
         intent_figures(counts.intents, zero, labels, [cluster.intents for cluster in clusters]),
-        slot_figures(counts.slots, zero, [cluster.slots for cluster in clusters]),
-        slot_figures(counts.valued, zero, [cluster.valued for cluster in clusters])
+        slot_figures(counts.slots, zero, [cluster.slots for cluster in clusters], by_place=all_placed(whole.slots)),
+        slot_figures(counts.valued, zero, [cluster.valued for cluster in clusters], by_place=all_placed(whole.valued))
         if counts.valued.utterances
         else None,
     )
@@ -182,9 +188,15 @@ def scope_figures(counts: IntentCounts, label: str) -> tuple[Share, Share, Share
     return Share(hits, outside), Share(claims - hits, inside), Share(counts.exact.count - single, inside)
 
 
-def slot_figures(counts: SlotCounts, zero: ZeroDivision, clusters: Sequence[SlotCounts] = ()) -> SlotFigures:
-    """The metrics of slots. clusters: as for `ratio_interval`."""
-    by_place = 0 < counts.placed == counts.utterances
+def all_placed(slots: SlotCounts) -> bool:
+    """Whether every utterance has places of its slots, so that SFA compares them."""
+    return 0 < slots.placed == slots.utterances
+
+
+def slot_figures(
+    counts: SlotCounts, zero: ZeroDivision, clusters: Sequence[SlotCounts], *, by_place: bool
+) -> SlotFigures:
+    """The metrics of slots. clusters: as for `ratio_interval`. by_place: whether SFA compares places."""
     frames, *cluster_frames = (slots.frames_placed if by_place else slots.frames for slots in (counts, *clusters))
     return SlotFigures(
         utterances=counts.utterances,

@@ -453,7 +453,7 @@ def group_table(
     """A table with a row for each label of a column, then their means."""
     several = f" ({detail.rule.detail})" if len(system.counts.details) > 1 else ""
     label: Field[GroupRow] = Field("label", f"by {column}{several}", lambda row: row[0], lambda row: row[0] or NO_LABEL)
-    rows = [(name, frame_figures(counts, system.zero, system.labels)) for name, counts in labels]
+    rows = [(name, frame_figures(counts, system.zero, system.labels, detail.totals)) for name, counts in labels]
     if detail.totals.clusters and not any(counts.queries for _, counts in labels):
         rows = [(name, _without_intervals(figures)) for name, figures in rows]  # merged files name no queries of groups
     table = Table((label, *_GROUP_FIELDS), rows)

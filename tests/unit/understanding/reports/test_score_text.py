@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.model.understanding import Corpus, Utterance
 from harness.understanding.counts import Rule
-from harness.understanding.reports.score_text import SystemReport
+from harness.understanding.reports.score_text import SystemReport, group_table
 from harness.understanding.scoring import count_system, score
 
 
@@ -18,3 +18,17 @@ def test_how_many_utterances_are_over_nothing_stands_beside_the_means() -> None:
     assert rows["emr"].counts == "1 of 3 utterances"
     right = SystemReport(count_system([score(gold, gold, Rule())]))
     assert {row.key: row for row in right.rows}["intent_accuracy"].counts == "mean over 3 utterances; 2 are 0/0"
+
+
+def test_groups_compare_slots_as_the_whole_does() -> None:
+    """In room a, every slot has a place, but in b, the words of a prediction differ, so SFA compares lists."""
+    tagged = [Utterance(room, ("to", "nice"), ("p",), ("O", "B-city"), groups=(("room", room),)) for room in "ab"]
+    predicted = (
+        Utterance("a", ("to", "nice"), ("p",), ("B-city", "O")),
+        Utterance("b", ("nice",), ("p",), ("B-city",)),
+    )
+    counts = count_system([score(Corpus("g", tuple(tagged)), Corpus("p", predicted), Rule())])
+    report, (detail,) = SystemReport(counts), counts.details
+    ((column, labels),) = detail.groups
+    assert report.figures[0].slots.frames.value == 1.0
+    assert [row["sfa"] for row in group_table(column, labels, detail, report).json()] == [1.0, 1.0]
