@@ -103,7 +103,7 @@ def score(
             missing_is_empty=missing_is_empty,
         )
         if has_queries:
-            query = dict(utterance.groups).get(_QUERY, "")
+            query = dict(utterance.groups).get(_QUERY) or utterance.id  # without one, it is a query of its own
             frame = replace(frame, counts=replace(frame.counts, queries={query: frame.counts}))
         frames.append(frame)
     gold_ids = {utterance.id for utterance in gold.utterances}

@@ -32,3 +32,12 @@ def test_groups_compare_slots_as_the_whole_does() -> None:
     ((column, labels),) = detail.groups
     assert report.figures[0].slots.frames.value == 1.0
     assert [row["sfa"] for row in group_table(column, labels, detail, report).json()] == [1.0, 1.0]
+
+
+def test_utterances_without_a_query_are_independent() -> None:
+    queries = {"1": "time", "2": "time", "3": "", "4": ""}
+    gold = Corpus(
+        "g", tuple(Utterance(id_, intents=("p",), groups=(("query", query),)) for id_, query in queries.items())
+    )
+    counts = score(gold, gold, Rule()).totals.queries
+    assert {query: sums.utterances for query, sums in counts.items()} == {"time": 2, "3": 1, "4": 1}
