@@ -20,6 +20,7 @@ from harness.model.numbers import percent
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.statistics.confidence import DET_TICKS, deviate
 from harness.statistics.text import percent_interval, points_interval
+from harness.statistics.word_intervals import MIN_QUERIES
 from harness.transcripts.groups import MIN_SPEAKERS, compare, compare_by_groups
 from harness.transcripts.reports.scoring_json import SourcedScoring
 from harness.transcripts.reports.text import NO_SPEAKER, TEST_NAMES, confusions_section, group_scale, sections
@@ -235,6 +236,7 @@ def page(
         titles={section.key: section.title for row in rows for section in row["sections"]},
         comparisons=list(zip(combinations(rows, 2), compare(scorings), strict=True)),
         by_groups=compare_by_groups([(system.scoring, system.groups) for system in systems]),
+        least_queries=MIN_QUERIES,
         least_speakers=MIN_SPEAKERS,
         test_names=TEST_NAMES,
         counted_unit=scorings[0].unit,
