@@ -313,11 +313,12 @@ class _DeviceResults:
             return
         self._add_trial(trial, take.attempts[0].stimulus_sha256)
         totals = totals_of([progress])
+        in_time = totals.answered.count if take.outcome is Outcome.RESPONDED else 0
         for measure, share in (
             (Measure.FIRST_ATTEMPT, totals.first_attempt),
             (Measure.RECOGNISED, totals.recognised),
             (Measure.ANSWERED, totals.answered),
-            (Measure.IN_TIME, Share(take.outcome is Outcome.RESPONDED, totals.answered.total)),
+            (Measure.IN_TIME, Share(in_time, totals.answered.total)),
             (Measure.UNDERSTOOD, totals.understood.right),
         ):
             if share.total:

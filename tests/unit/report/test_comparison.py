@@ -16,6 +16,7 @@ from harness.model.errors import InputError
 from harness.model.judgment import Category
 from harness.model.record import EndReason, Entry, JudgmentGiven, SessionFinished, SessionStarted
 from harness.model.scenario import TrialKind
+from harness.model.trial import MemoryPart
 from harness.report import comparison_page
 from harness.report.comparison import Measure, SessionComparison, compare_sessions, device_results
 from harness.report.session import WholeSession, read_session
@@ -118,6 +119,15 @@ def test_effects_count_as_in_the_totals_of_the_session(state: str, right: int) -
     whole = WholeSession.of(rows.entries)
     assert whole.progress.totals.effects == Share(right, 1)
     assert [(share.count, share.of) for share in device_results(whole, "kitchen", ())[Measure.EFFECTS]] == [(right, 1)]
+
+
+def test_memory_trials_are_in_no_measure() -> None:
+    rows = Rows.of(planned(1), replace(planned(2), memory=MemoryPart()))
+    for number in (1, 2):
+        rows.trial(f"time-{number}", heard="what time is it")
+    units = device_results(WholeSession.of(rows.entries), "kitchen", ())
+    assert {Measure.ANSWERED, Measure.IN_TIME, Measure.LATENCY, Measure.FIRST_WER} <= units.keys()
+    assert {len(trials) for trials in units.values()} == {1}
 
 
 def test_equal_sessions_rarely_show_a_regression(tmp_path: Path) -> None:
