@@ -80,10 +80,12 @@ class _NamedFiles:
     def __len__(self) -> int:
         return len(self._names) // 2
 
-    def _add(self, name: str) -> None:
+    def _add(self, name: str, cluster: str | None) -> None:
         self._names.frombytes(_digest(name))
         if self._cluster_rule is not None:
-            self._clusters.frombytes(_digest(self._cluster_rule.cluster_of(name)))
+            cluster = self._cluster_rule.cluster_of(name)
+        if cluster is not None:
+            self._clusters.frombytes(_digest(cluster))
 
     @property
     def names(self) -> Digests:
@@ -92,7 +94,7 @@ class _NamedFiles:
     def clusters(self, rows: Rows) -> Rows | None:
         """The cluster of each of some rows, as a number; None without clusters. Clusters are numbered from 0 in order
         of first occurrence."""
-        if self._cluster_rule is None:
+        if not self._clusters:
             return None
         return _group_numbers(_as_pairs(self._clusters)[rows])
 
@@ -110,9 +112,9 @@ class SpokenFiles(_NamedFiles):
         self.right = bytearray()
         self.errors, self.words = array("I"), array("I")
 
-    def add(self, name: str, file: SpokenFile, place: int) -> None:
-        """Adds a file, with the place where `lookup` finds it again."""
-        self._add(name)
+    def add(self, name: str, file: SpokenFile, place: int, cluster: str | None = None) -> None:
+        """Adds a file, with the place where `lookup` finds it again. cluster: as in `AmbientFiles.add`."""
+        self._add(name, cluster)
         self._places.append(place)
         self.right.append(file.right)
         self.errors.append(file.errors)
@@ -137,8 +139,9 @@ class AmbientFiles(_NamedFiles):
         super().__init__(clusters)
         self.false_accepts, self.hours = array("I"), array("d")
 
-    def add(self, name: str, false_accepts: int, hours: float) -> None:
-        self._add(name)
+    def add(self, name: str, false_accepts: int, hours: float, cluster: str | None = None) -> None:
+        """Adds a file. cluster: name of its cluster, unless a rule assigns one; None for none, in every file."""
+        self._add(name, cluster)
         self.false_accepts.append(false_accepts)
         self.hours.append(hours)
 

@@ -12,7 +12,7 @@ from harness.base.foreign import plain_text
 from harness.base.text_file import safe_csv
 from harness.model.errors import InputError
 from harness.model.numbers import counted, exact, exposure, number, p_is, percent
-from harness.model.offline import CountingRules, ListKind
+from harness.model.offline import CountingRules, ListKind, file_number
 from harness.model.transcript import WordCounts
 from harness.offline.figures.comparison import (
     AmbientFiles,
@@ -101,17 +101,22 @@ def _read_journal(journal: JournalFile, name: str, clusters: Clusters | None) ->
     counting, tally = header.counting, Tally(header.counting)
     spoken = SpokenFiles(partial(_reread_journal, journal.path, counting), clusters)
     ambient = AmbientFiles(clusters)
+    conditions = len(header.evaluation.conditions)
     for offset, entry in zip(journal.offsets, journal.outcomes(), strict=True):
         verdict = tally.add(entry.outcome)
         if verdict.rejected is not None:
             continue
-        if entry.outcome.kind is ListKind.LABELLED:
+        kind, cluster = entry.outcome.kind, None
+        if conditions > 1:  # a file in all its conditions is one cluster, as in the evaluation's own intervals
+            cluster = f"{kind} {file_number(entry.outcome.number, conditions)}"
+        if kind is ListKind.LABELLED:
             for label_number, (phrase, file) in enumerate(_labelled_phrases(verdict, entry.listed)):
-                spoken.add(phrase, file, int(offset) << _LABEL_BITS | label_number)
-        elif entry.outcome.kind is not ListKind.OOV:
-            spoken.add(entry.listed, _spoken_file(verdict), int(offset) << _LABEL_BITS)
+                place = int(offset) << _LABEL_BITS | label_number
+                spoken.add(phrase, file, place, None if cluster is None else f"{cluster} {label_number}")
+        elif kind is not ListKind.OOV:
+            spoken.add(entry.listed, _spoken_file(verdict), int(offset) << _LABEL_BITS, cluster)
         if len(tally.false_accepts) > len(ambient):  # the file belongs to the rate of false accepts
-            ambient.add(entry.listed, tally.false_accepts[-1], tally.exposure_s[-1] / 3600)
+            ambient.add(entry.listed, tally.false_accepts[-1], tally.exposure_s[-1] / 3600, cluster)
     notes = [] if journal.complete else [f"it is partial, {len(journal):,} of {header.planned:,} files"]
     counts = tally.counts
     if counts.rejected_files:

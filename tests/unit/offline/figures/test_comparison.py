@@ -20,12 +20,14 @@ from harness.model.offline import (
     EngineKind,
     Evaluation,
     FileOutcome,
+    LabelledPhrase,
     ListKind,
     OfflineSpot,
     Task,
 )
 from harness.model.record import EventReviewed, ReviewVerdict
 from harness.model.scenario import TrialKind
+from harness.model.stimulus import Channel, SoundCondition
 from harness.model.trial import Outcome
 from harness.offline.figures.comparison import (
     AmbientFiles,
@@ -302,6 +304,37 @@ def test_files_with_the_phrase_belong_to_the_rate_if_their_false_accepts_count(t
     other = compare(first, without)
     assert not known(other.false_accepts).same_audio
     assert any("the rates are of different audio" in warning for warning in other.warnings)
+
+
+@pytest.mark.parametrize("kind", [ListKind.INV, ListKind.LABELLED])
+def test_a_file_in_all_its_conditions_is_one_cluster(tmp_path: Path, kind: ListKind) -> None:
+    """Of 8 recordings in 5 conditions, the second engine also detects two, in each."""
+    conditions = tuple(
+        SoundCondition((("speed", str(speed)),), channel=Channel(speed)) for speed in (1.0, 0.9, 1.1, 1.2, 1.3)
+    )
+    facts = EngineFacts(EngineKind.WAKE, "1", 16_000, ("alexa",), "")
+    header = JournalHeader(
+        Evaluation(Task("e", ""), conditions=conditions),
+        CountingRules(lead_in_ms=0.0),
+        facts,
+        lists=(),
+        planned=40,
+        started_s=0.0,
+    )
+    for name, right in (("a", 4), ("b", 6)):
+        with Journal.create(tmp_path / f"{name}.log.jsonl", header) as journal:
+            for number in range(40):
+                speed = conditions[number % 5].channel.speed
+                label = LabelledPhrase(0.5 / speed, 1 / speed, "alexa")
+                spots = (OfflineSpot("alexa", 8000, round(16_000 / speed)),) if number // 5 < right else ()
+                labels = (label,) if kind is ListKind.LABELLED else ()
+                outcome = FileOutcome(kind, number, 48_000, 16_000, 16_000, spots, labels=labels)
+                journal.append(outcome, f"{number // 5}.wav @ {conditions[number % 5].label()}")
+            journal.end(partial=False)
+    shared = known(compare(*(read_evaluated(tmp_path / f"{name}.log") for name in ("a", "b"))).same_files)
+    assert (shared.first_errors, shared.second_errors, shared.discordance.total, shared.clusters) == (20, 10, 40, 8)
+    assert known(shared.discordance.p) < 0.01
+    assert known(shared.difference).p > 0.1  # only two recordings of eight differ
 
 
 def test_an_end_of_an_interval_is_never_written_with_an_exponent() -> None:
