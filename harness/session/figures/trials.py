@@ -472,11 +472,25 @@ def group_of(heard: TranscribedTrial, grouping: str) -> str:
 def label_of(trial: Trial, device: str, grouping: str) -> str:
     """The label of a trial: from the matrix if that has such an axis, else from how it sounds; "" if it has none.
 
-    grouping: a `Grouping`, or a column of a list of recordings.
+    grouping: a `Grouping`, or a column of a list of recordings. A column cannot replace what a trial is about, such as
+    its device.
     """
     recipe = trial.recipe
-    if grouping is Grouping.VOICE and isinstance(recipe.query, Recording):
-        return "recording"  # the voice of the matrix speaks only the wake phrase
+    match grouping:
+        case Grouping.CONDITION:
+            return trial.condition
+        case Grouping.DEVICE:
+            return device
+        case Grouping.QUERY:
+            return trial.query_id
+        case Grouping.QUERY_CLASS:
+            return trial.query_class
+        case Grouping.KIND:
+            return (TrialKind.QUERY if trial.memory is not None else trial.kind).value
+        case Grouping.RECORDING:
+            return trial.recording
+        case Grouping.VOICE if isinstance(recipe.query, Recording):
+            return "recording"  # the voice of the matrix speaks only the wake phrase
     label = dict(trial.conditions).get(str(grouping))
     if label is not None:
         return label
@@ -499,20 +513,6 @@ def label_of(trial: Trial, device: str, grouping: str) -> str:
             return exact(recipe.placement.distance_m)
         case Grouping.ANGLE if recipe.placement is not None:
             return exact(recipe.placement.angle_deg)
-        case Grouping.POSITION | Grouping.DEVICE_SETTINGS | Grouping.ROOM | Grouping.DISTANCE | Grouping.ANGLE:
-            return ""
-        case Grouping.CONDITION:
-            return trial.condition
-        case Grouping.DEVICE:
-            return device
-        case Grouping.QUERY:
-            return trial.query_id
-        case Grouping.QUERY_CLASS:
-            return trial.query_class
-        case Grouping.KIND:
-            return (TrialKind.QUERY if trial.memory is not None else trial.kind).value
-        case Grouping.RECORDING:
-            return trial.recording
         case _:
             return ""
 

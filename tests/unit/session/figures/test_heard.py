@@ -32,7 +32,7 @@ from harness.rating.figures.judged_responses import rated_trials_of
 from harness.session.figures.frames_of_session import session_corpora
 from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import Progress, SessionFigures
-from harness.session.figures.trials import by_group, group_of, heard_in, words_of
+from harness.session.figures.trials import by_group, group_of, heard_in, label_of, words_of
 from harness.statistics.intervals import Share
 from harness.statistics.word_intervals import wer_interval
 from harness.transcripts.recognition import GroupTranscripts, SamplingUnit
@@ -189,6 +189,15 @@ def test_groups_come_from_the_matrix_or_the_sound() -> None:
     assert shown(Grouping.POSITION) == [("", 3, 16)]
     assert shown(Grouping.GAP) == [("250", 3, 16)]
     assert shown(Grouping.KIND) == [("query", 3, 16)]
+
+
+@pytest.mark.parametrize(
+    ("grouping", "label"),
+    [(Grouping.DEVICE, "kitchen"), (Grouping.KIND, "query"), (Grouping.QUERY, "time"), (Grouping.VOICE, "ann")],
+)
+def test_a_column_of_recordings_cannot_replace_what_a_trial_is_about(grouping: Grouping, label: str) -> None:
+    trial = sounding(1, voice="ann", device="phone", kind="read", query="19")
+    assert [label_of(trial, "kitchen", name) for name in (grouping, grouping.value)] == [label, label]
 
 
 def told(trial: Trial) -> Trial:
