@@ -26,7 +26,7 @@ from harness.offline.lists import CONDITION, Listing, demand_local, read_lists
 from harness.offline.pool import WorkerLimits
 from harness.offline.request import DeclaredLimits, EvaluationRequest, SweepRequest, log_names
 from harness.offline.run import OnOutcome, OpenJournal, RunPace, RunProgress, run, stop_when_asked
-from harness.sound.manifests import MANIFESTS
+from harness.sound.manifests import MANIFESTS, column_of
 from harness.statistics.text import number_interval
 
 if TYPE_CHECKING:
@@ -92,8 +92,7 @@ def clusters_of(request: EvaluationRequest, listing: Listing) -> str:
     """Name of the column whose values are clusters; "" for none."""
     if request.clustered_by is not None:
         return request.clustered_by
-    columns = (*listing.columns, *listing.label_columns)
-    return next((column for column in TALKERS if column in columns), "")
+    return column_of((*listing.columns, *listing.label_columns), TALKERS) or ""
 
 
 def talkers_of(request: EvaluationRequest, listing: Listing) -> Talkers:

@@ -99,11 +99,12 @@ class Mixer:
         self._random = np.random.Generator(np.random.PCG64(request.seed))
         self._names = [name for recordings in phrases for name in recordings.names]
         self._phrases = [_path(name, recordings.folder) for recordings in phrases for name in recordings.names]
-        blank_row = {name: "" for recordings in phrases for name in recordings.columns}
+        # In lower case, as labels are read: manifests may write the same column in different ways.
+        blank_row = {name.lower(): "" for recordings in phrases for name in recordings.columns}
         self._traits: list[dict[str, str]] = []
         for recordings in phrases:
             for index in range(len(recordings.names)):
-                row = {name: values[index] for name, values in recordings.columns.items()}
+                row = {name.lower(): values[index] for name, values in recordings.columns.items()}
                 self._traits.append(blank_row | row)
         self._background = [_path(name, recordings.folder) for recordings in background for name in recordings.names]
         self._lengths_s = [check(path) for path in self._background]
@@ -201,7 +202,7 @@ class Mixer:
         own_columns = ("start", "end", PHRASE, "snr_db", "source")
         names = [name for name in dict.fromkeys(name for traits in self._traits for name in traits) if name != PHRASE]
         # A column with one of these names would be taken for that of the mix.
-        titles = [f"source_{name}" if name.lower() in (*own_columns, *AUDIO) else name for name in names]
+        titles = [f"source_{name}" if name in (*own_columns, *AUDIO) else name for name in names]
         rows = [
             [
                 f"{planted.start / rate_hz:.4f}", f"{planted.end / rate_hz:.4f}",

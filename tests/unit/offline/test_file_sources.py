@@ -15,9 +15,11 @@ import soundfile
 
 from harness.model.errors import InputError
 from harness.model.offline import ListKind
+from harness.offline.evaluation import listing_of, talkers_of
 from harness.offline.file_sources import collect_files, demand_columns
 from harness.offline.lists import read_lists
 from harness.offline.one_file import read_reference
+from harness.offline.request import EvaluationRequest
 
 
 @pytest.fixture(autouse=True)
@@ -128,6 +130,14 @@ def test_tables_saved_by_spreadsheets_are_read(here: Path) -> None:
     path.write_text("audio;talker\n1.wav;ann\n", "utf-8")
     with pytest.raises(InputError, match=r"m.csv:1:1: the columns are separated by semicolons, not by commas"):
         collect_files(str(path))
+
+
+@pytest.mark.parametrize("name", ["talker", "Talker", "SPEAKER"])
+def test_the_column_of_talkers_may_be_in_upper_case(here: Path, name: str) -> None:
+    (here / "m.csv").write_text(f"Audio,{name}\n1.wav,ann\n2.wav,bob\n", "utf-8")
+    request = EvaluationRequest(inside=("m.csv",))
+    talkers = talkers_of(request, listing_of(request, str))
+    assert (talkers.column, talkers.labels()) == (name, {ListKind.INV: ["ann", "bob"]})
 
 
 def common_voice(here: Path) -> str:

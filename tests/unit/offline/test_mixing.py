@@ -96,6 +96,15 @@ def test_columns_of_a_manifest_do_not_hide_those_of_the_labels() -> None:
             assert traits["source_path"] == traits["source"].replace("yes", "raw")
 
 
+@pytest.mark.usefixtures("folder")
+def test_manifests_may_write_the_name_of_a_column_in_different_ways() -> None:
+    Path("said.csv").write_text("Audio,Phrase,Talker\nyes/300.wav,alexa,ann\n", encoding="utf-8")
+    Path("more.csv").write_text("audio,phrase,talker\nyes/400.wav,alexa,bob\n", encoding="utf-8")
+    mixed("mixed", "more.csv")
+    labels = [label for each in LabelsOfRecordings([]).labels_of(collect_files("mixed")) for label in each]
+    assert {(label.phrase, dict(label.traits)["talker"]) for label in labels} == {("alexa", "ann"), ("alexa", "bob")}
+
+
 # What an engine finds in the two recordings: the time in seconds, and the score.
 FOUND = (((10.4, 0.9), (10.9, 0.3), (25.0, 0.5)), ((21.9, 0.7), (22.3, 0.2)))
 # Worked out by hand. Phrases at 10.0-10.5 s and 20.5-21.0 s in both recordings, and a tolerance of 1 s:
