@@ -76,14 +76,20 @@ def summarise_log(log: WakeLog, sums: LineSums) -> LogSummary:
     stated = log.about(name) or ""
     if "Clopper-Pearson" in stated:  # it can be computed
         stated = ""
+    # Lines do not show which of them are plays of one file: only the log states intervals over files.
+    in_conditions = sum(key == "x-condition" for key, _ in log.info) > 1
+    is_stated = bool(stated) or in_conditions
+    word_errors = _stated_interval(log.about("x-wer-interval") or "") if in_conditions else None
+    if sums.words and not in_conditions:
+        word_errors = wer_interval(np.asarray(sums.word_errors), np.asarray(sums.words))
     return LogSummary(
         log=log,
         summary=summary(log, sums),
         totals=totals,
         false_accepts=garwood(int(totals["FACOUNT"]), hours) if hours > 0 else None,
-        false_rejects=_stated_interval(stated) if stated else clopper_pearson(wrong, files),
-        false_rejects_wilson=None if stated else wilson(wrong, files),
-        word_errors=wer_interval(np.asarray(sums.word_errors), np.asarray(sums.words)) if sums.words else None,
+        false_rejects=_stated_interval(stated) if is_stated else clopper_pearson(wrong, files),
+        false_rejects_wilson=None if is_stated else wilson(wrong, files),
+        word_errors=word_errors,
         rejected=dict(sorted(sums.rejected.items())),
         errors=sums.lines["ERROR"],
         differences=(*differences(log, sums), *_file_differences(log, sums.lines)),

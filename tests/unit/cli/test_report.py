@@ -90,6 +90,26 @@ def test_a_log_of_the_original_tool_is_summarised(tmp_path: Path) -> None:
     assert summary["differences"] == ["TACOUNT is 3, but its lines add up to 2"]
 
 
+@pytest.mark.parametrize("stated", [None, (12.5, 60.0)])
+def test_a_log_in_conditions_has_only_the_intervals_that_it_states(
+    tmp_path: Path, stated: tuple[float, float] | None
+) -> None:
+    """Its lines do not show which of them are plays of one file."""
+    words = 'STTSB "{}" 0 900 "turn on" "turn off" 2, 1, 0, 0, 50.000'
+    lines = ["INFO inv-files 2", *(words.format(name) for name in ("a.wav", "a.wav @ speed 2"))]
+    (tmp_path / "one.log").write_text("\n".join(lines))
+    alone = json.loads(report(tmp_path / "one.log", "--json").stdout)["intervals_95"]
+    lines += ['INFO x-condition "as it is"', 'INFO x-condition "speed 2"']
+    if stated is not None:
+        for name in ("x-fr+sbratio-interval", "x-wer-interval"):
+            lines.append(f"INFO {name} {stated[0]} to {stated[1]} %, by file, 95 %")
+    (tmp_path / "two.log").write_text("\n".join(lines))
+    both = json.loads(report(tmp_path / "two.log", "--json").stdout)["intervals_95"]
+    assert None not in (alone["FR+SBRATIO"], alone["FR+SBRATIO_wilson"], alone["WER"])
+    expected = None if stated is None else pytest.approx(list(stated))
+    assert (both["FR+SBRATIO"], both["WER"], both["FR+SBRATIO_wilson"]) == (expected, expected, None)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
