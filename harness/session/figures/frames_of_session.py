@@ -105,11 +105,12 @@ def _predicted_utterance(trial: Trial, attempt: AttemptProgress, trial_id: str, 
 
 
 def _groups(trial: Trial, session: str, attempt: int) -> Groups:
-    return (
-        ("device", trial.device),
-        ("query_class", trial.query_class),
-        ("query", trial.query_id),
-        ("session", session),
-        ("attempt", str(attempt)),
-        *trial.conditions,
-    )
+    own_groups = {
+        "device": trial.device,
+        "query_class": trial.query_class,
+        "query": trial.query_id,
+        "session": session,
+        "attempt": str(attempt),
+    }
+    # A column of a list of recordings may have the same name.
+    return tuple((own_groups | dict(trial.conditions) | own_groups).items())

@@ -425,6 +425,13 @@ def test_deciding_attempts_are_exported_as_corpora() -> None:
     ]
 
 
+def test_no_column_of_recordings_replaces_a_group_of_a_corpus() -> None:
+    columns = (("query", "19"), ("device", "phone"), ("voice", "ann"))
+    (utterance,) = session_corpora([understood_session({"a": [GOOD]}, conditions=columns)]).gold.utterances
+    groups = [("device", "dut"), ("query_class", "hotel"), ("query", "q"), ("session", "s1"), ("attempt", "1")]
+    assert utterance.groups == (*groups, ("voice", "ann"))
+
+
 def test_first_attempts_are_exported_as_corpora() -> None:
     corpora = session_corpora([understood_session(ALL)], CountedAttempt.FIRST)
     intents = {utterance.id: utterance.intents for utterance in corpora.predicted.utterances}
