@@ -33,7 +33,7 @@ TRIAL_COLUMNS: tuple[tuple[str, ColumnContent, str], ...] = (
     ("words", WHOLE, "Reference words."),
     ("latency_ms", NUMBER, "From the end of the query to the response, ms."),
     ("latency_error_ms", NUMBER, "Error of that time (±), ms."),
-    ("first_sound_ms", NUMBER, "From the end of the query to the first sound, a chime included, ms."),
+    ("first_sound_ms", NUMBER, "From the end of the query or command to the first sound, a chime included, ms."),
     ("first_sound_error_ms", NUMBER, "Error of that time (±), ms."),
     ("wake_delay_ms", NUMBER, "From the end of the wake phrase to the wake event, ms."),
     ("wake_delay_error_ms", NUMBER, "Error of that time (±), ms."),
@@ -157,6 +157,8 @@ def _device_values(play: Play, trial: Trial) -> dict[str, Value]:
         "exposure_s": round(reading.exposure_s, 3),
         "unproven_s": round(reading.unproven_s, 3),
     }
+    if play.was_answered:
+        row |= _duration_values("first_sound", play.first_sound)
     if play.kind is TrialKind.COMMAND:
         row["heard"] = plain_text(reading.heard)
         if reading.counts is not None:

@@ -19,8 +19,10 @@ from harness.cli.sessions import figures_of, rated_sessions
 from harness.model.choices import Grouping
 from harness.model.errors import InputError
 from harness.model.judgment import Category, JudgmentStatus
-from harness.model.record import Entry, TrialFinished, TrialStarted
+from harness.model.observation import SpeechStarted
+from harness.model.record import Entry, Observed, TrialFinished, TrialStarted
 from harness.model.scenario import Normalisation, RecognitionRule, TrialKind
+from harness.model.time import Stamp
 from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.rating.exercises import BUILT_IN_EXERCISES
@@ -32,8 +34,9 @@ from harness.transcripts.recognition import GroupTranscripts
 from tests.command import harness, succeeded
 from tests.files import file_with
 from tests.judged_sessions import answers, clips_of, give, judged, store_session
+from tests.known import known
 from tests.unit.session.figures.rows import Rows, planned
-from tests.unit.wake.wake_rows import WakeRows, wake_trial
+from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
 from tests.written_sessions import progress_of, wake_of, written
 
 C, W = Category.CORRECT, Category.WRONG
@@ -295,6 +298,17 @@ def test_csv_has_the_word_errors_of_commands(commands: WakeRows, tmp_path: Path)
         ("command-2", "kitchen"): ("", "", ""),
         ("command-2", "den"): ("1", "4", "0"),
     }
+
+
+def test_csv_has_the_first_sound_after_a_command(tmp_path: Path) -> None:
+    command = replace(wake_trial(1, TrialKind.COMMAND, injected=False), microphone="mic")
+    rows = rows_of(command)
+    rows.play(command, [("kitchen", 1.7)], words=[("kitchen", 3.0, "turn on the light")])
+    rows.add(Observed(SpeechStarted("mic", Stamp(rows.at_s + 2.0), -20.0), command.id, 1, 1))
+    sounds = known(rows.device().first_sounds.heard.p50)
+    (row,) = csv.DictReader(io.StringIO(harness("show", stored(rows, tmp_path / "s"), "--csv").output))
+    assert float(row["first_sound_ms"]) == pytest.approx(1000 * sounds.value_s, abs=0.1)
+    assert float(row["first_sound_error_ms"]) == pytest.approx(1000 * sounds.clock_error_s, abs=0.1)
 
 
 def scored(queried: Path, name: str) -> dict[str, int]:
