@@ -128,6 +128,11 @@ def text_share(data: bytes) -> float:
     return min(1.0, (ascii_bytes + other_bytes) / len(data))
 
 
+def maps_lines(profile: DeviceProfile | None) -> bool:
+    """Whether the profile has rules for console lines; without a profile, every line is kept in the log."""
+    return profile is None or bool(profile.lines or profile.messages or profile.thresholds)
+
+
 class Console:
     """Reads one device's console by its profile; without a profile every line is a LogLine.
 
@@ -300,7 +305,9 @@ class Console:
                 readings = [*readings[:-1], replace(readings[-1], why=mapped)]
             return readings
         number, observation = mapped
-        return [*self._rules.expire(stamp.at_s), LineReading(raw, stamp, (observation,), len(self._rules) + number)]
+        at, device_s = self._rules.stamp_line(text, stamp)
+        reading = LineReading(raw, stamp, (replace(observation, at=at),), len(self._rules) + number, device_s=device_s)
+        return [*self._rules.expire(stamp.at_s), reading]
 
     def _report_unread(self, stamp: Stamp, *, at_once: bool = False) -> list[Observation]:
         """Reports lines that were not read, at a readable rate."""

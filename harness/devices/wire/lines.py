@@ -263,9 +263,7 @@ class LineRules:
         The last result is that of the line itself.
         """
         results = self.expire(stamp.at_s)
-        time = self._line_time(text)
-        if time is not None:
-            self._clock.add(time, stamp)
+        time = self._line_time(text, stamp)
         if readings := [*self._read_thresholds(text, raw, stamp, time)]:
             return [*results, *readings]
         for pending in reversed(self._pending):
@@ -284,6 +282,11 @@ class LineRules:
         """Ends the observations that have waited long enough for their lines. Returns their results."""
         overdue = [pending for pending in self._pending if now_s - pending.since_s > pending.rule.mapping.within_s]
         return [self._close(pending) for pending in overdue]
+
+    def stamp_line(self, text: str, arrival: Stamp) -> tuple[Stamp, float | None]:
+        """When a line was written that no rule reads, and the device time in it; its arrival and None without one."""
+        time = self._line_time(text, arrival)
+        return (arrival, None) if time is None else (self._clock.stamp(time, arrival), time.device_s)
 
     def flush(self) -> list[LineReading]:
         """Ends the observations that still wait for lines. Returns their results, with the values so far."""
@@ -313,12 +316,13 @@ class LineRules:
         ended = tuple(observation for reading in readings for observation in reading.observations)
         return ended + (change_readings[-1].observations or (LogLine(self._source, change.at, change.line),))
 
-    def _line_time(self, text: str) -> DeviceTime | None:
-        """The time that the console's `time` expression finds in a line."""
-        if self._time is None:
-            return None
-        match = self._search(self._time, text)
-        return read_time(match["time"], self._clock_kind) if match and match["time"] else None
+    def _line_time(self, text: str, arrival: Stamp) -> DeviceTime | None:
+        """The time that the console's `time` expression finds in a line; the clock follows it."""
+        match = self._search(self._time, text) if self._time is not None else None
+        time = read_time(match["time"], self._clock_kind) if match and match["time"] else None
+        if time is not None:
+            self._clock.add(time, arrival)
+        return time
 
     def _search(self, pattern: regex.Pattern[str], text: str, rule: _Rule | None = None) -> regex.Match[str] | None:
         """Searches with a time limit. A search that exceeds it is counted, and finds nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import unicodedata
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from harness.devices.wire.mappings import observations
 from harness.model.bench import (
     BinaryFrames,
     Checksum,
+    ClockKind,
     ConsoleSettings,
     DeviceProfile,
     LineMapping,
@@ -109,6 +111,21 @@ def test_a_real_line_delays_by_its_own_length() -> None:
     # Ten bytes at 9600 took 10.4 ms: it was written before, or while, they left.
     assert wake.at.at_s + wake.at.error_s == pytest.approx(1.0)
     assert wake.at.at_s - wake.at.error_s == pytest.approx(1.0 - 0.002 - 10 * 10 / 9600 - 0.004)
+
+
+def test_a_json_line_has_the_time_that_is_written_in_front_of_it() -> None:
+    wake = MessageMapping("", ObservationKind.WAKE, (("phrase", "/phrase"),), type="wake")
+    line_rule = LineMapping(r"wake (?P<phrase>\w+)$", ObservationKind.WAKE)
+    rules = replace(profile(line_rule, time=r"^(?P<time>[\d.]+) ", clock=ClockKind.S), messages=(wake,))
+    times: list[Stamp] = []
+    for line in ("wake hey", '{"type": "wake", "phrase": "hey"}'):
+        console = Console(rules, "d", hold_back_s=0.02)
+        for second in range(60):
+            console.feed(b"%d.0 idle\n" % (100 + second), Stamp(second + 0.001))
+        (event,) = console.feed(f"160.0 {line}\n".encode(), Stamp(60.4))
+        times.append(event.at)
+    assert times[0] == times[1]
+    assert times[1].at_s < 60.1 < 60.4 < times[1].at_s + times[1].error_s + 0.001
 
 
 def test_binary_frames_are_lines_of_their_own() -> None:
