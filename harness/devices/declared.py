@@ -36,13 +36,14 @@ class Abilities:
 
     injects: it sends sound to the device, past its microphones. restarts: `restart()` restarts the device.
     tunes: `set_operating_point(value)` sets the sensitivity of the wake word, 0 to 100.
-    sets: it can change the settings of the device (`HasSettings`).
+    sets: it can change the settings of the device (`HasSettings`). hears: the profile has rules for what it receives.
     """
 
     injects: bool = False
     restarts: bool = False
     tunes: bool = False
     sets: bool = False
+    hears: bool = True
 
 
 @frozen
@@ -235,7 +236,7 @@ def options_of(driver: str, values: Mapping[str, object], own_values: Mapping[st
     own_values: further values, which `values` override.
     """
     driver_class = load(Group.DRIVERS, driver)
-    known_keys = {option.name for option in fields(driver_class.Options)}
+    known_keys = _keys_of(driver)
     if unknown_keys := sorted(values.keys() - known_keys):
         raise InputError(
             f"a {driver} connection has no key {unknown_keys[0]!r}", remedy=f"Keys: {', '.join(sorted(known_keys))}"
@@ -245,7 +246,8 @@ def options_of(driver: str, values: Mapping[str, object], own_values: Mapping[st
     except ValidationError as error:
         first_error = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first_error["loc"])
-        raise InputError(f"{key}: {values.get(key)!r} is not valid: {first_error['msg']}") from error
+        remedy = "Write the list in a bench file" if first_error["type"] == "tuple_type" else ""
+        raise InputError(f"{key}: {values.get(key)!r} is not valid: {first_error['msg']}", remedy=remedy) from error
 
 
 def source_of(
@@ -305,8 +307,8 @@ def _demand_host(driver_class: NamesHostParts, options: object) -> str:
 
 
 def _keys_of(driver: str) -> set[str]:
-    """The keys of a driver's connections; none if it cannot be loaded, which doctor reports."""
+    """The keys of a driver's connections; none if it cannot be loaded, or has no dataclass of options."""
     try:
         return {option.name for option in fields(load(Group.DRIVERS, driver).Options)}
-    except (PluginError, AttributeError):
+    except (PluginError, AttributeError, TypeError):
         return set()

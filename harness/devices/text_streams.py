@@ -34,7 +34,7 @@ from harness.devices import tcp
 from harness.devices.declared import Abilities
 from harness.devices.device_sources import StreamSource
 from harness.devices.outlet import BROKEN, DriverOutlet
-from harness.devices.wire.console import Console, HeartbeatThrottle
+from harness.devices.wire.console import Console, HeartbeatThrottle, maps_lines
 from harness.devices.wire.lateness import Lateness
 from harness.devices.wire.lines import LINE_ENDS
 from harness.devices.wire.segments import EVENT_TIMEOUT_S
@@ -290,7 +290,7 @@ class TextStream:
 
     @staticmethod
     def abilities(options: TextStreamOptions, profile: DeviceProfile | None) -> Abilities:
-        return Abilities(restarts=bool(options.restart_line))
+        return Abilities(restarts=bool(options.restart_line), hears=maps_lines(profile))
 
     def open(self, sink: Sink) -> None:
         """Returns when a line has matched `ready` or, without `ready`, when the far end has not ended at once."""

@@ -36,6 +36,7 @@ from harness.devices.text_streams import (
     TextStream,
     TextStreamOptions,
 )
+from harness.devices.wire.console import maps_lines
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError, LoginRefused
 from harness.model.frozen import frozen
@@ -251,7 +252,8 @@ class WebSocketLog(TextStream):
 
     @staticmethod
     def abilities(options: Any, profile: DeviceProfile | None) -> Abilities:
-        return Abilities(injects=bool(options.text_message), restarts=bool(options.restart_line))
+        injects, restarts = bool(options.text_message), bool(options.restart_line)
+        return Abilities(injects=injects, restarts=restarts, hears=maps_lines(profile))
 
     @staticmethod
     def source(options: WebSocketOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> StreamSource:

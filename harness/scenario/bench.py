@@ -391,12 +391,18 @@ class _BenchReader:
         equipment = self._read_equipment(name, {"driver": section["driver"], **options}, key_path, ORDER_METHODS)
         if equipment is None:
             return None
-        # Without this option, the driver does not learn whether an order is done.
-        option = getattr(equipment.options, "CONFIRMED_BY", "")
-        unused_keys = [key for key in ("done", "on_done", "off_done", "failed") if section.get(key)]
-        if unused_keys and option and not getattr(equipment.options, option):
-            problem = f"nothing is compared with `{unused_keys[0]}`, since `{option}` is empty"
-            self._findings.add((*key_path, unused_keys[0]), problem, f"Write `{option}`, or remove it", key=True)
+        done_keys = [key for key in ("done", "on_done", "off_done") if key in keys.model_fields]
+        # Without this, the driver does not learn whether an order is done.
+        confirmation = getattr(equipment.options, "CONFIRMED_BY", "")
+        if confirmation == "done":
+            empty_key, compared_keys = next((key for key in done_keys if not section.get(key)), ""), ["failed"]
+        else:
+            empty_key = confirmation if confirmation and not getattr(equipment.options, confirmation) else ""
+            compared_keys = [*done_keys, "failed"]
+        unused_keys = [key for key in compared_keys if section.get(key)]
+        if unused_keys and empty_key:
+            problem = f"nothing is compared with `{unused_keys[0]}`, since `{empty_key}` is empty"
+            self._findings.add((*key_path, unused_keys[0]), problem, f"Write `{empty_key}`, or remove it", key=True)
         for actuator in self.actuators.values():
             matches = (actuator.driver, actuator.options) == (equipment.driver, equipment.options)
             if matches and not is_simulated(equipment.driver):
@@ -421,6 +427,10 @@ class _BenchReader:
         if connection is not None and connection.id == name:
             able = abilities(connection.driver, connection.options, profile)
             connection = replace(connection, injects=able.injects, sets=able.sets)
+            if profile.reports and not able.hears:
+                problem = f"{profile.id!r} has no rules for what the driver {connection.driver!r} receives"
+                remedy = f"Name the driver that it is for ({profile.transport}), or another profile"
+                self._findings.add((*key_path, "profile"), problem, remedy)
         if connection is not None and connection.driver in also:
             problem = f"two sources of {name!r} are called {connection.driver!r}, the name of its connection's driver"
             self._findings.add((*key_path, "also", connection.driver), problem, "Choose another name", key=True)

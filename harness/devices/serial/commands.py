@@ -13,6 +13,7 @@ import select
 import threading
 from contextlib import closing
 from enum import StrEnum
+from typing import ClassVar
 
 import regex
 
@@ -52,6 +53,8 @@ class SerialCommandOptions:
     line_end: What ends a command: lf, cr or crlf. Answers may end with any of them.
     ready_after_s: How long the far end takes no commands after the port was opened, s. An Arduino restarts then: 2.
     """
+
+    CONFIRMED_BY: ClassVar[str] = "done"
 
     port: str = ""
     usb: str = ""

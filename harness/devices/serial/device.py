@@ -23,6 +23,7 @@ from harness.devices.serial.monitor_source import SerialMonitorSource
 from harness.devices.serial.options import SerialOptions
 from harness.devices.serial.peers import FramedPeer, Peer, peer_for
 from harness.devices.serial.port import OpenPort, PortLocation, check_ports, explain_silence, find_port
+from harness.devices.wire.console import maps_lines
 from harness.devices.wire.messages import Set, SetKey, TextCommand
 from harness.model.bench import AudioDialogue, DeviceProfile
 from harness.model.errors import DeviceError
@@ -159,7 +160,7 @@ class SerialDevice:
         """Boards with the harness's framing have all abilities; others may accept sound by TFLM's dialogue."""
         is_framed = options.is_framed(profile)
         injects = options.dialogue(profile) in (AudioDialogue.VH, AudioDialogue.TFLM)
-        return Abilities(injects=injects, restarts=is_framed, tunes=is_framed)
+        return Abilities(injects=injects, restarts=is_framed, tunes=is_framed, hears=is_framed or maps_lines(profile))
 
     @staticmethod
     def source(

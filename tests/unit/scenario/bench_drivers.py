@@ -17,6 +17,7 @@ ENTRY_POINTS = """\
 test_speaker = tests.unit.scenario.bench_drivers:Speaker
 test_ears = tests.unit.scenario.bench_drivers:Ears
 test_lost = tests.unit.library.no_such_module:Lost
+test_plain = tests.unit.scenario.bench_drivers:Plain
 test_function = tests.unit.scenario.bench_drivers:write_entry_points
 """
 
@@ -81,6 +82,12 @@ class Ears:
 
     def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
         return Waveform(np.zeros(round((end_s - start_s) * 16000), np.float32), 16000), start_s
+
+
+class Plain:
+    """Has options that are no dataclass."""
+
+    Options = dict
 
 
 def write_entry_points(folder: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.devices.declared import driver_taking
 from harness.devices.profiles.profile import load_profile
 from harness.model.bench import (
     AfterRetries,
@@ -151,6 +152,18 @@ def test_an_impossible_notification_target_is_refused_with_its_place(folder: Pat
     (folder / "bench.yaml").write_text(f"{BENCH}notify:\n  - {entry}\n", encoding="utf-8")
     with pytest.raises(InputProblems, match=f"(?s)bench.yaml:14:.*{message}"):
         load_bench(folder / "bench.yaml")
+
+
+def test_a_driver_with_other_options_takes_no_keys() -> None:
+    assert driver_taking(["usb"], load_profile("esp_skainet", beside=Path())) == "serial"
+
+
+@pytest.mark.parametrize("driver", ["serial, port: /dev/ttyX", "tcp, address: 'a:1'", "websocket, url: 'ws://a'"])
+def test_a_profile_of_mqtt_topics_is_refused_for_a_driver_that_reads_lines(folder: Path, driver: str) -> None:
+    path = file_with(folder / "b.yaml", BENCH.replace("{same_as: near}", f"{{driver: {driver}}}"))
+    with pytest.raises(InputProblems, match=r"b\.yaml:11:.*'lamp' has no rules for what the driver .* receives"):
+        load_bench(path)
+    load_bench(file_with(path, path.read_text(encoding="utf-8").replace("profile: lamp", "profile: esp_skainet")))
 
 
 def test_same_as_refers_to_the_same_equipment(bench: Bench) -> None:
