@@ -35,6 +35,8 @@ MAX_PAUSE_MS = 1000
 """The longest pause before a request in the AVS self-test."""
 RESPONSE_LIMIT_S = 0.5
 """The longest response time for ESP-SR."""
+SELF_TEST_CALLS = 30
+"""The smallest number of utterances in each condition of the AVS self-test."""
 TINY_WORDS = 50
 """The number of wake words of MLPerf Tiny."""
 
@@ -184,16 +186,16 @@ class ClauseRow:
 NOTHING = ClauseResult("nothing played")
 
 
-def _missed_clause(condition: CallCondition, max_share: float | None) -> Callable[[DeviceSession], ClauseResult]:
-    """The clause on the share of wake phrases that were missed. max_share: the largest allowed; None: no limit."""
+def _missed_clause(condition: CallCondition, max_share: float) -> Callable[[DeviceSession], ClauseResult]:
+    """The clause on the share of wake phrases that were missed. max_share: the largest allowed."""
 
     def judge(session: DeviceSession) -> ClauseResult:
         woken = session.woken_share(condition)
         if woken.value is None:
             return NOTHING
         missed = Share(woken.total - woken.count, woken.total)
-        is_met = None if max_share is None else missed.count <= max_share * missed.total + _ROUNDING
-        return ClauseResult(text.share_with_interval(missed), is_met)
+        value, played = text.share_with_interval(missed), missed.total / SELF_TEST_CALLS
+        return _count_result(value, missed.count, max_share * SELF_TEST_CALLS, played, f"{SELF_TEST_CALLS} utterances")
 
     return judge
 
@@ -206,18 +208,14 @@ def _share_clause(share: Share) -> ClauseResult:
     return NOTHING if share.value is None else ClauseResult(text.share_with_interval(share))
 
 
-def _sample_clause(min_samples: int) -> Callable[[DeviceSession], ClauseResult]:
-    """The clause on the number of wake phrases in each condition that was played."""
-
-    def judge(session: DeviceSession) -> ClauseResult:
-        counts = {condition: session.woken_share(condition).total for condition in CallCondition}
-        played = {condition: count for condition, count in counts.items() if count}
-        if not played:
-            return NOTHING
-        summary = ", ".join(f"{condition}: {count}" for condition, count in played.items())
-        return ClauseResult(summary, min(played.values()) >= min_samples)
-
-    return judge
+def _judge_samples(session: DeviceSession) -> ClauseResult:
+    """Whether there are enough wake phrases in each condition that was played."""
+    counts = {condition: session.woken_share(condition).total for condition in CallCondition}
+    played = {condition: count for condition, count in counts.items() if count}
+    if not played:
+        return NOTHING
+    summary = ", ".join(f"{condition}: {count}" for condition, count in played.items())
+    return ClauseResult(summary, min(played.values()) >= SELF_TEST_CALLS)
 
 
 def _judge_pause(session: DeviceSession) -> ClauseResult:
@@ -251,14 +249,14 @@ def _accepts_clause(max_accepts: int | None, hours: float) -> Callable[[DeviceSe
 
 
 def _count_result(
-    value: str, count: int, max_count: int, played: float, needed: str, tolerance: float = 0.0
+    value: str, count: int, max_count: float, played: float, needed: str, tolerance: float = 0.0
 ) -> ClauseResult:
     """The result of a clause that limits a count in a whole test.
 
     played: how many times the test was played, 1 or more if it is complete; a longer one may have more. needed: the
     size of the test, in words. tolerance: a test that is this much shorter is complete.
     """
-    if count > max_count * max(1.0, played):
+    if count > max_count * max(1.0, played) + _ROUNDING:
         return ClauseResult(value, False)
     if played < 1 - tolerance:
         return ClauseResult(f"{value}: needs {needed}")
@@ -357,7 +355,7 @@ CLAUSES: Mapping[ProcedureName, tuple[Clause, ...]] = {
             "FRR with own music", "at most 33 %", _OPENING, _REJECTS,
             _missed_clause(_PLAYBACK, 0.33),
         ),
-        Clause("utterances in each condition", "at least 30", "trials.repeat", "n", _sample_clause(30)),
+        Clause("utterances in each condition", "at least 30", "trials.repeat", "n", _judge_samples),
         Clause("RAR: correct responses of requests", "", "trials.effect", "effects, requests whole", _judge_responses),
         Clause("WWDD: shortest pause before a request", "at most 1 s", "matrix.axes.gap_ms", "requests", _judge_pause),
         Clause("FAR in 24 h", "at most 3", "trials.hours", "false accepts", _accepts_clause(3, 24)),

@@ -72,6 +72,14 @@ def test_false_rejects_have_a_limit_of_their_own_in_each_condition(
     assert [name for name in worse if name.startswith("FRR") and worse[name] != "not applicable"] == [clause]
 
 
+@pytest.mark.parametrize(
+    ("missed", "total", "verdict"),
+    [(0, 1, "not applicable"), (3, 10, "not applicable"), (4, 10, "not met"), (7, 70, "met"), (8, 70, "not met")],
+)
+def test_false_rejects_are_met_only_with_thirty_utterances(missed: int, total: int, verdict: str) -> None:
+    assert verdicts(called(missed, total), SELF_TEST)["FRR in silence"] == verdict
+
+
 def test_clauses_on_pause_and_share_of_requests_are_checked() -> None:
     by_clause = clauses(dropping(400), SELF_TEST)
     assert by_clause["WWDD: shortest pause before a request"] == ("first 10 of 10 after 500 ms", "met")
