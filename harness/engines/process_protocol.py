@@ -169,7 +169,7 @@ def parse_line(text: str, rate_hz: int, sent_samples: int, *, frames: bool = Fal
         if not is_integer(message["done"]):
             raise ProtocolFault(f"sent done without the number of a file: {short(text)}")
         return FileCompletion(message["done"])
-    if "error" in message:
+    if message.get("error") is not None:
         return FileRefusal(str(message["error"])[:_MAX_TEXT_CHARS])
     if "scores" in message:
         return _parse_scores(message, sent_samples)

@@ -78,7 +78,7 @@ def parse_hello(text: str) -> str:
 def parse_answer(text: str) -> ProgramAnswer:
     """The answer to an item. Raises RatingDeclined if the program declines, and ProtocolFault if it is not valid."""
     answer = parse_object(text)
-    if "error" in answer:
+    if answer.get("error") is not None:
         raise RatingDeclined(str(answer["error"])[:MAX_TEXT_CHARS])
     name = answer.get("category")
     known_names = [category.value for category in Category]

@@ -27,6 +27,7 @@ from harness.cli.options import (
     repeatable,
     verb,
 )
+from harness.cli.streams import STREAM, write_output
 from harness.model.annotation import MAX_ON_A_PAGE, LabellingOrder, LabelProposalShown, SecondAnnotatorMode
 from harness.model.choices import SPLIT
 from harness.model.errors import InputError, Place
@@ -192,7 +193,10 @@ def export(
     *,
     project: Path = project_argument,
     out: Path = output_option(
-        "File to write, or a new folder for bio.", type=click.Path(path_type=Path), required=True, metavar="FILE"
+        "File to write, or a new folder for bio; - is standard output.",
+        type=click.Path(path_type=Path),
+        required=True,
+        metavar="FILE",
     ),
     form: str | None = option(
         "Format of the result.",
@@ -214,12 +218,15 @@ def export(
     Exit status: 0 written · 2 wrong usage or input, nothing is written · 3 it cannot be written.
     """
     from harness.annotation.ledger import project_outcome, with_labels, with_proposals
-    from harness.understanding.files.corpus_writing import write_bio, write_intents_csv, write_jsonl
+    from harness.understanding.files.corpus_writing import intents_csv, jsonl, write_bio
 
     form = form or ("csv" if out.suffix == ".csv" else "jsonl")
     choose_one(final_only=final_only, mark=mark)
     if mark and form != "jsonl":
         raise InputError(f"--mark does not work with {form}", remedy="Use --output-format jsonl, or --final-only")
+    is_printed = str(out) == STREAM
+    if is_printed and form == "bio":
+        raise InputError("bio is a folder, which cannot be printed", remedy="Name a new folder")
     with closing(open_project(project)) as room:
         if out.absolute().is_relative_to(room.folder.path.absolute()):
             raise InputError(
@@ -251,12 +258,13 @@ def export(
             )
         match form:
             case "jsonl":
-                write_jsonl(corpus, out)
+                write_output(str(out), [jsonl(corpus)])
             case "csv":
-                write_intents_csv(corpus, out)
+                write_output(str(out), [intents_csv(corpus)])
             case _:
                 write_bio(corpus, out)
-    click.echo(f"wrote {plain_text(str(out), 300)}: {counted(len(corpus.utterances), 'utterance')}")
+    if not is_printed:
+        click.echo(f"wrote {plain_text(str(out), 300)}: {counted(len(corpus.utterances), 'utterance')}")
     if proposed_ids:
         unreviewed_count = sum(utterance.id in proposed_ids for utterance in corpus.utterances)
         click.echo(f"harness: {counted(unreviewed_count, 'utterance')} with unreviewed labels", err=True)

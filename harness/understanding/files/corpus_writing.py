@@ -107,16 +107,11 @@ def write_bio(corpus: Corpus, folder: Path) -> None:
                     write_atomically(new_folder / split / name, text.encode("utf-8"))
 
 
-def write_intents_csv(corpus: Corpus, path: Path, id_header: str = "id") -> None:
-    """Writes rows `id,intent`, with intents sorted and joined with #, completely or not at all; LogError.
+def intents_csv(corpus: Corpus, id_header: str = "id") -> str:
+    """The text of a CSV file with rows `id,intent`, with intents sorted and joined with #.
 
     InputError for an utterance whose intents are not annotated.
     """
-    write_atomically(path, intents_csv(corpus, id_header).encode("utf-8"))
-
-
-def intents_csv(corpus: Corpus, id_header: str = "id") -> str:
-    """The text of a CSV file of intents."""
     rows: list[Sequence[str]] = [(id_header, "intent")]
     for utterance in corpus.utterances:
         if utterance.intents is None:

@@ -15,6 +15,7 @@ import pytest
 
 from harness.base.ports import ScoresSound, SpotsPhrases, Understands
 from harness.engines.process_engine import ProcessEngine
+from harness.engines.process_protocol import EngineEvent, parse_line
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import EngineKind, OfflineSpot
 from harness.model.understanding import Slot
@@ -199,6 +200,12 @@ def test_a_fault_is_an_error_with_the_command_and_ends_the_process(start: Starts
     assert "faulty_engine.py" in str(error.value)
     assert engine.pid is None
     until(lambda: gone(pid))
+
+
+def test_an_error_of_null_is_no_refusal() -> None:
+    event = parse_line('{"phrase": "loud", "end": 0.5, "error": null}', 16000, 16000)
+    assert isinstance(event, EngineEvent)
+    assert event.text == "loud"
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,12 @@ def test_an_item_that_the_program_declines_stays_open(session: Path, tmp_path: P
     assert len(given(session)) == 3
 
 
+def test_an_error_of_null_declines_nothing(session: Path, tmp_path: Path) -> None:
+    answer = '    say({"error": None, "category": "wrong", "confidence": 0, "reason": ""})\n'
+    succeeded(rate(session, program(tmp_path, answer)))
+    assert len(given(session)) == 6
+
+
 def test_a_line_that_was_not_asked_for_does_not_become_an_answer(session: Path, tmp_path: Path) -> None:
     answers = [{"category": category, "confidence": 1, "reason": ""} for category in ("correct", "wrong")]
     twice = f"    sys.stdout.write({chr(10).join(map(json.dumps, answers))!r} + chr(10)); sys.stdout.flush()\n"

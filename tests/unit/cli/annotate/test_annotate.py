@@ -92,6 +92,10 @@ def test_a_project_is_created_labelled_and_exported(run: Run, files: Path) -> No
     assert corpus[3].tags == ("B-word",), "slots of the data stay"
     assert run("export", project, "--output", files / "out.csv", "--split", "test").exit_code == 0
     assert [utterance.id for utterance in read_corpus(files / "out.csv").utterances] == ["d,3", "4"]
+    printed = run("export", project, "--output", "-")
+    assert printed.stdout == out.read_text(encoding="utf-8")
+    assert isinstance(run("export", project, "--output", "-", "--output-format", "bio").exception, InputError)
+    assert not Path("-").exists()
 
 
 def test_invalid_input_creates_no_project(run: Run, files: Path) -> None:

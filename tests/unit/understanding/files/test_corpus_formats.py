@@ -14,7 +14,7 @@ from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus, Slot, Utterance
 from harness.understanding.files.corpus_file import read_corpus
-from harness.understanding.files.corpus_writing import slots_of, write_bio, write_intents_csv, write_jsonl
+from harness.understanding.files.corpus_writing import intents_csv, slots_of, write_bio, write_jsonl
 from tests.files import file_with
 from tests.known import known
 from tests.unit.understanding.files.corpora import corpora, write_folder
@@ -313,7 +313,7 @@ def test_blanks_within_names_are_the_same_in_every_format(tmp_path: Path) -> Non
 def test_a_file_of_intents_keeps_ids_and_intents(corpus: Corpus) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "a.csv"
-        write_intents_csv(corpus, path)
+        path.write_text(intents_csv(corpus), encoding="utf-8")
         utterances = read_corpus(path).utterances
         assert [(utterance.id, utterance.intents) for utterance in utterances] == [
             (utterance.id, utterance.intents) for utterance in corpus.utterances
@@ -323,7 +323,7 @@ def test_a_file_of_intents_keeps_ids_and_intents(corpus: Corpus) -> None:
 def test_ids_that_a_spreadsheet_would_calculate_come_back(tmp_path: Path) -> None:
     ids = ("=1+1", "@x", "'=y", "-5", "-a#b")
     corpus = Corpus("", tuple(Utterance(id_, intents=("a",)) for id_ in ids))
-    write_intents_csv(corpus, tmp_path / "a.csv", "ID")
+    (tmp_path / "a.csv").write_text(intents_csv(corpus, "ID"), encoding="utf-8")
     assert (tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()[:2] == ["ID,intent", "'=1+1,a"]
     assert tuple(utterance.id for utterance in read_corpus(tmp_path / "a.csv").utterances) == ids
 
