@@ -324,13 +324,10 @@ def _needs_absent_operator(bench: Bench, connection: str) -> bool:
 
 
 def _check_power(scenario: Scenario, bench: Bench, findings: Findings) -> None:
-    """Notes trials that power cycle a device without a switch, or by an operator who is absent.
-
-    Does nothing after other problems: the scenario may name a device that the bench lacks.
-    """
+    """Notes trials that power cycle a device without a switch, or by an operator who is absent."""
     switches = {switch.device: switch for switch in bench.power}
     for number, trial in enumerate(scenario.trials):
-        if findings.problems or not power_cycle_of(scenario.defaults, trial):
+        if not power_cycle_of(scenario.defaults, trial):
             continue
         key_path: KeyPath = (
             ("defaults", "power_cycle") if trial.power_cycle is None else ("trials", number, "power_cycle")

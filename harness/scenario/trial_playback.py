@@ -32,8 +32,10 @@ def listening_devices(trial: TrialTemplate, bench: Bench) -> list[Device]:
 
 
 def addressed_devices(trial: TrialTemplate, bench: Bench) -> list[Device]:
-    """The devices for which a template's sound is played."""
-    return [asked_device(trial, bench)] if trial.kind.asks else listening_devices(trial, bench)
+    """The devices for which a template's sound is played, without one that the bench lacks."""
+    if not trial.kind.asks:
+        return listening_devices(trial, bench)
+    return [device for device in bench.devices if device.id == (trial.device or bench.devices[0].id)]
 
 
 def is_injected(device: Device, trial: TrialTemplate) -> bool:

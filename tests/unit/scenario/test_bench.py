@@ -228,6 +228,14 @@ def test_a_file_of_another_kind_is_refused_at_once(folder: Path) -> None:
         load_bench(folder / "quiet.yaml")
 
 
+@pytest.mark.parametrize("axis", ["device_settings: [{volume: '3'}]", "voice: [{talker: anna}]"])
+def test_a_missing_device_is_reported_whatever_the_matrix_varies(folder: Path, bench: Bench, axis: str) -> None:
+    text = SCENARIO.replace("device: assistant", "device: asistant").replace("position: [near, door]", axis)
+    path = file_with(folder / "s.yaml", text)
+    with pytest.raises(InputProblems, match="has no device 'asistant'"):
+        check_compatibility(load_scenario(path), bench)
+
+
 def test_reference_to_missing_bench_item_is_reported_at_its_line(folder: Path, bench: Bench) -> None:
     text = SCENARIO.replace("device: assistant", "device: asistant").replace("door", "dor")
     (folder / "scenario.yaml").write_text(text, encoding="utf-8")
