@@ -118,12 +118,12 @@ class ThresholdState:
         margins = dict(self._rule.hysteresis) if widened else {}
         for name, low, high in state.ranges:
             value, margin = numbers[name], margins.get(name, 0.0)
-            is_above_low = low is None or value >= low - margin
-            is_below_high = high is None or value <= high + margin
-            if low is not None and high is not None and low > high:  # the range of a hue that wraps past 360
-                holds = is_above_low or is_below_high
-            else:
-                holds = is_above_low and is_below_high
-            if not holds:
+            low_end = -math.inf if low is None else low - margin
+            high_end = math.inf if high is None else high + margin
+            turns: tuple[float, ...] = (0.0,)
+            if name == "hue" and low is not None and high is not None:  # 1 is 2 away from 359
+                turns = (-360.0, 0.0, 360.0)
+                high_end += 360.0 if low > high else 0.0
+            if not any(low_end <= value + turn <= high_end for turn in turns):
                 return False
         return True

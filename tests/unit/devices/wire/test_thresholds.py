@@ -88,6 +88,14 @@ def test_thresholds_survive_the_files_of_a_session(tmp_path: Path) -> None:
     assert adapter.validate_json(adapter.dump_json(profile)).thresholds == profile.thresholds
 
 
+@pytest.mark.parametrize(("low", "high", "near", "far"), [(0.0, 20.0, 357.0, 350.0), (340.0, 360.0, 3.0, 10.0)])
+def test_the_hysteresis_of_a_hue_reaches_past_360_degrees(low: float, high: float, near: float, far: float) -> None:
+    states = (LevelState("red", (("hue", low, high),), 0), LevelState("other", (), 0))
+    rule = ThresholdState(Threshold("ring", "", states, (("hue", 5.0),)))
+    changes = [rule.feed({"hue": hue}, Stamp(number)) for number, hue in enumerate(((low + high) / 2, near, far))]
+    assert [change and change.state for change in changes] == ["red", None, "other"]
+
+
 def test_a_hue_range_may_wrap_at_360_degrees() -> None:
     red = LevelState("red", (("hue", 340.0, 20.0),), 0)
     other = LevelState("other", (), 0)
