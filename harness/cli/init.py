@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"(?!(true|false|null|\d+(e-?\d+)?)$)[a-z0-9][a-z0-9_-]{0,63}")
 """A board's name, which the starter files have without quotation marks: YAML must read it as text."""
-TAKEN = ("scenario", "bench")
-"""Names of other starter files, which a board cannot have."""
+TAKEN = ("scenario", "bench", "near")
+"""Names of other starter files and of the loudspeaker in them, which a board cannot have."""
 MAX_LINE_CHARS = 10_000
 PHRASE = "hey computer"
 """The usual wake phrase."""
@@ -378,7 +378,7 @@ def _demand_board(board: str) -> str:
         problem = f"{plain_text(board, 80)!r} is not a valid board name"
         remedy = "Use lowercase letters, digits, - and _, but not a number, true, false or null"
         if board in TAKEN:
-            problem, remedy = f"{board}.yaml is the name of another starter file", "Choose another name for the board"
+            problem, remedy = f"{board} is another name in the starter files", "Choose another name for the board"
         raise InputError(problem, remedy=remedy)
     return board
 

@@ -280,6 +280,7 @@ class _BenchReader:
         self._loudspeaker_names = tuple(self._entries("loudspeakers"))
         self.loudspeakers: dict[str, Equipment] = {}
         self.actuators: dict[str, Equipment] = {}
+        self._equipment_paths: dict[str, KeyPath] = {}
         self._chimes: list[LearnedEarcon] = []
         for name, entry in self._entries("loudspeakers").items():
             equipment = self._read_equipment(name, entry, ("loudspeakers", name), ("play",), default_position=name)
@@ -521,6 +522,11 @@ class _BenchReader:
         options = check_options(driver, {**(keys.model_extra or {})}, self._findings, key_path)
         if options is None:
             return None
+        first_path = self._equipment_paths.setdefault(name, key_path)
+        if first_path != key_path and key_path[0] != "stands":  # whose names have been checked
+            line = self._findings.place(first_path, key=True).line
+            problem = f"{name!r} also names another part of the bench, on line {line}"
+            self._findings.add(key_path, problem, "Rename one of them", key=True)
         place = self._findings.place(key_path, key=True)
         calibration = self._read_calibration(keys.calibration, key_path) if keys.calibration is not None else None
         position = keys.position or default_position

@@ -55,7 +55,7 @@ def test_init_writes_a_valid_profile_for_a_board(tmp_path: Path) -> None:
     assert "would be skipped" not in checked.stdout
     tested = harness("devices", "test", folder / "door_panel.yaml")
     assert "2 of 2 samples pass" in tested.stdout
-    for wrong in ("Door", "scenario", "../x", "123", "1e5", "null"):
+    for wrong in ("Door", "scenario", "near", "../x", "123", "1e5", "null"):
         refused = harness("init", tmp_path / "other", "--board", wrong)
         assert isinstance(refused.exception, InputError)
         assert not (tmp_path / "other").exists()

@@ -166,6 +166,19 @@ def test_a_profile_of_mqtt_topics_is_refused_for_a_driver_that_reads_lines(folde
     load_bench(file_with(path, path.read_text(encoding="utf-8").replace("profile: lamp", "profile: esp_skainet")))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("  black_box:", "  far: {profile: lamp, connection: {driver: mqtt, address: a}}\n  black_box:", 12),
+        ("  near: {driver", "  microphone: {driver: test_speaker, sound_device: x}\n  near: {driver", 9),
+    ],
+)
+def test_two_parts_of_one_name_are_refused(folder: Path, old: str, new: str, line: int) -> None:
+    path = file_with(folder / "b.yaml", BENCH.replace(old, new))
+    with pytest.raises(InputProblems, match=rf"b\.yaml:{line}:.* also names another part of the bench, on line"):
+        load_bench(path)
+
+
 def test_same_as_refers_to_the_same_equipment(bench: Bench) -> None:
     assert bench.monitor is bench.loudspeakers[1]
     assert bench.device("assistant").connection is bench.loudspeakers[0]
