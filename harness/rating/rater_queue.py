@@ -130,8 +130,8 @@ def subject_of(row: Judgment) -> SubjectKey:
 class OwnRows:
     """The rows of one rater that are on the disk, in the order in which they were given.
 
-    rows: rows of several sessions, in any order. A row of an old session does not name it, and belongs to the item with
-    its trial and clip. Judgments and adjudications are separate: a rater may adjudicate an item that they judged.
+    rows: rows of several sessions, in any order. Judgments and adjudications are separate: a rater may adjudicate an
+    item that they judged.
     """
 
     def __init__(self, rater: str, round_: RatingRound, rows: Iterable[Judgment]) -> None:
@@ -147,7 +147,8 @@ class OwnRows:
 
     def with_rows(self, rows: Iterable[Judgment]) -> OwnRows:
         """The same with these rows added. None is removed, even if `rows` lacks some of the latest."""
-        return OwnRows(self._rater, self._round, (*self._rows, *rows))
+        # Those come first, so that an older row of another window stays before the rater's latest ones.
+        return OwnRows(self._rater, self._round, (*rows, *self._rows))
 
     def __contains__(self, row_id: object) -> bool:
         """Whether the rater gave a row with this id, in force or not."""
@@ -160,8 +161,6 @@ class OwnRows:
         self._numbers[row.id] = len(self._rows)
         self._rows_by_subject[subject_of(row)].append(row)
         self._rows.append(row)
-        if not row.session_id and not row.trial_id.startswith(EXERCISE):
-            self._cached_in_force.clear()  # it may belong to items of several sessions
         for is_adjudication in (False, True):
             self._cached_in_force.pop((subject_of(row), is_adjudication), None)
 
@@ -221,12 +220,7 @@ class OwnRows:
 
     def all_on(self, item: Item) -> list[Judgment]:
         """All rows on an item, in force or not, oldest first."""
-        subject = item.subject
-        rows = self._rows_by_subject.get(subject.key, [])
-        if not subject.session_id:
-            return rows
-        old_rows = self._rows_by_subject.get(("", subject.trial_id, subject.clip_sha256), [])
-        return [*old_rows, *rows]
+        return self._rows_by_subject.get(item.subject.key, [])
 
 
 def _chronological(rows: Iterable[Judgment]) -> list[Judgment]:
@@ -277,7 +271,7 @@ class ReopenableItem:
         """Whether query, category and comment contain all of these words."""
         row = self.row
         label = LABELS[row.category] if row is not None and row.category is not None else ""
-        text = f"{self.item.query} {label} {row.comment if row is not None else ''}".casefold()
+        text = to_nfc(f"{self.item.query} {label} {row.comment if row is not None else ''}").casefold()
         return all(word in text for word in to_nfc(words).casefold().split())
 
 

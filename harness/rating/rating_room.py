@@ -14,7 +14,7 @@ from harness.base.user_text import name_key
 from harness.model.errors import InputError, Place
 from harness.model.judgment import Category, GoldItem, Judgment, ProposalRule, RatingRound
 from harness.model.numbers import counted
-from harness.model.record import JudgmentGiven, SharesMoved
+from harness.model.record import JudgmentGiven, SharesMoved, chronological
 from harness.model.stimulus import Role, SpokenText, StimulusRecipe, VoiceSpec, Waveform
 from harness.rating.desk import Desk
 from harness.rating.items import CategoryProposal, Item, exercise_item
@@ -361,10 +361,10 @@ def _apply_moves(items: Sequence[Item], sessions: Sequence[SessionItems], round_
     """The items with the moves of coordinators in this round, also those of the responses before a re-run."""
     moves: dict[str, list[tuple[str, str]]] = defaultdict(list)
     current_ids = {earlier_id: item.id for item in items for earlier_id in item.hidden.earlier_ids}
-    for session in sessions:
-        for move in session.moves:
-            if move.round != round_id:
-                continue
+    # The first session of a round may be another one by now, so moves may be in several.
+    for entry in chronological(*(session.moves for session in sessions)):
+        move = entry.record
+        if isinstance(move, SharesMoved) and move.round == round_id:
             for item_id, new_rater in move.items:
                 moves[current_ids.get(item_id, item_id)].append((move.rater, new_rater))
     return tuple(replace(item, hidden=replace(item.hidden, moves=tuple(moves.get(item.id, ())))) for item in items)

@@ -26,7 +26,7 @@ from harness.model.record import (
     chronological,
 )
 from harness.model.trial import Outcome, Recognition, Trial
-from harness.rating.figures.judged_responses import JudgedResponse, judged_responses_of, unify_rater_names
+from harness.rating.figures.judged_responses import JudgedResponse, complete_rows, judged_responses_of
 from harness.rating.items import HiddenDetails, Item, Subject, blind_id
 from harness.session.figures.effects import AttemptKey, EffectRows
 from harness.session.figures.trials import SessionTrials
@@ -41,7 +41,7 @@ class SessionItems:
     - rows: all its judgments, oldest first.
     - responses: the same responses with their judgments.
     - trials: trials by id, for their sounds.
-    - moves: responses that coordinators moved, oldest first; stored with the first session of a round.
+    - moves: rows of responses that coordinators moved, oldest first; stored with the first session of a round.
     - finished: whether no more responses will come.
     - inconclusive: number of trials with an answer, but no evidence of recognition.
     """
@@ -52,7 +52,7 @@ class SessionItems:
     rows: tuple[Judgment, ...]
     responses: tuple[JudgedResponse, ...]
     trials: Mapping[str, Trial]
-    moves: tuple[SharesMoved, ...] = ()
+    moves: tuple[Entry, ...] = ()
     finished: bool = True
     inconclusive: int = 0
 
@@ -80,7 +80,7 @@ class RatingSource:
         """The same at the time when `_session_items` was made."""
         self._bench_rows: list[Entry] = []
         self._later_rows: list[Entry] = []
-        self._moves: list[SharesMoved] = []
+        self._moves: list[Entry] = []
         self._profiles = frozenset(path.stem for path in (SessionFolder(folder).inputs / "profiles").glob("*.yaml"))
         self._session_items: SessionItems | None = None
         self._session_has_finished = False
@@ -124,7 +124,7 @@ class RatingSource:
         elif isinstance(entry.record, EffectAnswered):
             self._effect_answers.append(entry)
         elif isinstance(entry.record, SharesMoved):
-            self._moves.append(entry.record)
+            self._moves.append(entry)
 
     def _make_items(self) -> SessionItems:
         session_id = self._session_trials.session.session_id if self._session_trials.session else ""
@@ -132,7 +132,7 @@ class RatingSource:
         effects = self._effects.evidence(self._effect_answers)
         entries = chronological(self._bench_rows, self._later_rows)
         given = (entry.record.judgment for entry in entries if isinstance(entry.record, JudgmentGiven))
-        judgments = tuple(unify_rater_names(given, self._names))
+        judgments = tuple(complete_rows(given, session_id, self._names))
         responses = judged_responses_of(session_id, self._session_trials.trials, judgments)
         gold = {gold_item.trial: gold_item for gold_item in self._gold if gold_item.session == session_id}
         device_names = self._profiles | _device_names(trials)

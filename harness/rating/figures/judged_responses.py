@@ -12,7 +12,7 @@ from harness.base.user_text import name_key
 from harness.model.choices import Grouping
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
-from harness.model.judgment import Category, Judgment, JudgmentStatus, SubFlag, in_force
+from harness.model.judgment import EXERCISE, Category, Judgment, JudgmentStatus, SubFlag, in_force
 from harness.model.record import JudgmentGiven
 from harness.model.trial import Outcome, Recognition, Trial
 from harness.session.figures.trials import FirstResponse, SessionTrials, TrialProgress, label_of
@@ -80,8 +80,8 @@ def judged_responses_of(
     """A session's first responses in the order of playing, judged or not.
 
     A judgment belongs to its clip, so a trial that was run again must be judged again. rows: every judgment row of the
-    session, oldest first (`log.reader.rating_rows`), including those in the log. with_programs: whether programs count
-    as raters, like people.
+    session, oldest first (`log.reader.rating_rows`), including those in the log, from `complete_rows`. with_programs:
+    whether programs count as raters, like people.
     """
     rows_by_clip: dict[tuple[str, str], list[Judgment]] = defaultdict(list)
     ids: set[str] = set()
@@ -95,14 +95,12 @@ def judged_responses_of(
         if response is None:
             continue
         judgments_in_force = in_force(rows_by_clip.get((trial.trial.id, response.clip.sha256), []))
-        # One for each rater: `in_force` takes a row from the bench, which names no session, for one of another session.
-        latest = {judgment.rater: judgment for judgment in judgments_in_force if not judgment.adjudicates}
         adjudications = [
             judgment
             for judgment in judgments_in_force
             if judgment.adjudicates and judgment.status is JudgmentStatus.SUBMITTED
         ]
-        of_raters = tuple(judgment for judgment in judgments_in_force if latest.get(judgment.rater) is judgment)
+        of_raters = tuple(judgment for judgment in judgments_in_force if not judgment.adjudicates)
         counting = tuple(judgment for judgment in of_raters if with_programs or not judgment.program)
         responses.append(
             JudgedResponse(
@@ -352,13 +350,19 @@ def rated_trials(sessions: Sequence[RatedSession]) -> tuple[RatedTrial, ...]:
     )
 
 
-def unify_rater_names(rows: Iterable[Judgment], names: dict[str, str]) -> list[Judgment]:
-    """The rows, with each rater's name in its first spelling. names: the spellings by key; new ones are added."""
-    renamed_rows = []
+def complete_rows(rows: Iterable[Judgment], session_id: str, names: dict[str, str]) -> list[Judgment]:
+    """The rows of a session, with its id and each rater's name in its first spelling.
+
+    Rows from the bench do not name their session. Rows about exercises belong to none. names: the spellings by key; new
+    ones are added.
+    """
+    completed_rows = []
     for row in rows:
         name = names.setdefault(name_key(row.rater), row.rater)
-        renamed_rows.append(row if name == row.rater else replace(row, rater=name))
-    return renamed_rows
+        own_id = row.session_id or ("" if row.trial_id.startswith(EXERCISE) else session_id)
+        is_complete = (name, own_id) == (row.rater, row.session_id)
+        completed_rows.append(row if is_complete else replace(row, rater=name, session_id=own_id))
+    return completed_rows
 
 
 def _read_session(folder: Path, names: dict[str, str]) -> RatedSession:
@@ -368,7 +372,7 @@ def _read_session(folder: Path, names: dict[str, str]) -> RatedSession:
             played.add(record)
     session_id = played.session.session_id if played.session else folder.resolve().name
     rows = [entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven)]
-    return _with_rows(RatedSession(folder, session_id, played.trials, (), ()), unify_rater_names(rows, names))
+    return _with_rows(RatedSession(folder, session_id, played.trials, (), ()), complete_rows(rows, session_id, names))
 
 
 def _with_rows(session: RatedSession, rows: Sequence[Judgment], with_programs: bool = False) -> RatedSession:

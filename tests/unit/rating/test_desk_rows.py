@@ -11,7 +11,7 @@ from harness.model.judgment import Category, Flag, JudgmentStatus, RatingRound, 
 from harness.rating.desk import Desk
 from harness.rating.rater_queue import QueueCounts
 from harness.rating.view import SittingPhase
-from tests.unit.rating.sittings import Bench, exercises, in_sight, items, seated
+from tests.unit.rating.sittings import Bench, exercises, in_sight, item, items, seated
 
 WRONG, CORRECT, PARTIAL = Category.WRONG, Category.CORRECT, Category.PARTIALLY_CORRECT
 
@@ -123,6 +123,17 @@ def test_rows_that_a_refresh_has_not_seen_yet_stay() -> None:
     assert desk.view.can_undo
 
 
+def test_an_older_row_of_another_window_stays_before_the_own_one() -> None:
+    bench = Bench(items(3))
+    desk, other = bench.desk(), bench.desk()
+    other.skip()
+    desk.judge(CORRECT)
+    desk.refresh(bench.items, bench.disk.rows)
+    assert (desk.view.count.done, desk.view.count.skipped) == (1, 0)
+    assert desk.undo()
+    assert bench.disk.rows[-1].replaces == bench.disk.rows[1].id
+
+
 def test_judgment_given_elsewhere_counts_and_removes_the_visible_item() -> None:
     bench = Bench(items(3))
     desk, other = bench.desk(), bench.desk()
@@ -190,6 +201,12 @@ def test_any_earlier_item_can_be_reopened_and_replaced() -> None:
     assert desk.view.count.done == 3
     reopened = bench.desk()
     assert (in_sight(reopened), reopened.reopenable_items()[0].item.query) == (waiting, met[0])
+
+
+def test_a_query_with_decomposed_letters_is_found_by_composed_ones() -> None:
+    _, desk = seated([replace(item(1), query="wie spa\u0308t ist es")])
+    desk.judge(CORRECT)
+    assert len(desk.reopenable_items("sp\u00e4t")) == 1
 
 
 def test_earlier_and_later_step_through_given_judgments() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -193,6 +194,20 @@ def test_an_open_share_moves_to_others_and_judged_items_stay(room: RatingRoom, f
     assert reopened.reassign("ben", ("cem",), "carla")[0] == len(after["ben"] - gold)
     assert ids(reopened, "cem") == (after["cem"] | after["ben"])
     reopened.close()
+
+
+def test_moves_apply_in_their_order_although_the_first_session_is_another_by_then(tmp_path: Path) -> None:
+    paths = [str(rating_session(tmp_path / name, 6, session_id=name)) for name in ("a", "b")]
+    settings = RatingRound(id="spring", raters=RATERS, raters_per_item=1)
+    with closing(RatingRoom(replace(settings, sessions=(paths[1],)))) as room:
+        moved = ids(room, "ann")
+        room.reassign("ann", ("ben",), "carla")
+        assert moved <= ids(room, "ben")
+    with closing(RatingRoom(replace(settings, sessions=tuple(paths)))) as room:
+        moved &= ids(room, "ben")
+        assert moved
+        room.reassign("ben", ("cem",), "carla")
+        assert moved <= ids(room, "cem")
 
 
 def test_items_that_every_rater_has_are_not_reassigned(folder: Path) -> None:

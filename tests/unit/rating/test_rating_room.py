@@ -14,13 +14,15 @@ import pytest
 from harness.cli.rate_lines import item_lines
 from harness.model.effect import EffectOutcome, EffectSource
 from harness.model.errors import InputError, LogError
-from harness.model.judgment import Category, GoldItem, ItemFilter, RatingRound
+from harness.model.judgment import Category, GoldItem, ItemFilter, JudgmentStatus, RatingRound
 from harness.model.record import JudgmentGiven, RatingRecord
 from harness.model.stimulus import Waveform
 from harness.model.trial import Outcome, Recognition
 from harness.rating.desk import Desk
 from harness.rating.exercises import BUILT_IN_EXERCISES
-from harness.rating.items import HiddenDetails, Item, Subject
+from harness.rating.figures.agreement import agreement_figures
+from harness.rating.figures.judged_responses import read_sessions
+from harness.rating.items import HiddenDetails, Item, Subject, new_row
 from harness.rating.judgment_log import JudgmentLog
 from harness.rating.rater_queue import raters_by_item
 from harness.rating.rating_room import LEVEL_DBFS, RATE_HZ, RatingRoom, open_room
@@ -240,6 +242,21 @@ def test_rows_of_another_process_come_with_the_next_reading(folders: list[Path],
     desk.refresh(room.items, room.rows)
     assert desk.view.count.done == 1
     other.close()
+
+
+def test_a_judgment_at_the_bench_counts_after_a_skip_elsewhere(folders: list[Path], room: RatingRoom) -> None:
+    desk = room.desk("ann")
+    item = known(desk.view.item)
+    desk.skip()
+    at_bench = new_row(replace(item.subject, session_id=""), "ann", JudgmentStatus.SUBMITTED, Category.WRONG)
+    folder = next(folder for folder in folders if folder.name == item.subject.session_id)
+    with closing(JudgmentLog(folder)) as log:
+        log.append(JudgmentGiven(at_bench))
+    room.refresh()
+    count = room.desk("ann").view.count
+    assert (count.done, count.skipped) == (1, 0)
+    (ann,) = agreement_figures(read_sessions(folders)).raters
+    assert (ann.submitted, ann.skipped, ann.outdated) == (1, 0, 0)
 
 
 def test_adjudication_has_the_inputs_and_leaves_out_what_others_settled(room: RatingRoom) -> None:
