@@ -59,8 +59,10 @@ def strip_terminal_codes(line: str) -> str:
     return "".join(characters)
 
 
-ON_A_PAGE = "\n\t\u200c\u200d\ufe0e\ufe0f"
-"""Characters that a page may contain unchanged: line ends, and the joiners of words and emoji."""
+JOINERS = "\u200c\u200d\ufe0e\ufe0f"
+"""Invisible characters that some scripts and emoji need. A browser shows what they join."""
+ON_A_PAGE = "\n\t" + JOINERS
+"""Characters that a text of several lines on a page may contain unchanged."""
 
 
 def plain_text(text: str, limit: int = 500, kept: str = "") -> str:

@@ -25,7 +25,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from harness.base.foreign import ON_A_PAGE, plain_text
+from harness.base.foreign import JOINERS, ON_A_PAGE, plain_text
 from harness.base.user_text import MAX_TEXT_CHARS
 from harness.model import numbers
 from harness.model.frozen import frozen
@@ -70,7 +70,7 @@ class Templates:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters["plain"] = lambda text, limit=500: plain_text(str(text), limit)
+        self._environment.filters["plain"] = lambda text, limit=500: plain_text(str(text), limit, kept=JOINERS)
         self._environment.filters["page_text"] = lambda text: plain_text(text, MAX_TEXT_CHARS, kept=ON_A_PAGE)
         # Browsers ignore a line end directly after the tag.
         self._environment.filters["in_textarea"] = lambda text: f"\n{text}" if text.startswith("\n") else text

@@ -352,6 +352,14 @@ async def test_keys_can_be_read_from_a_file(session: Path) -> None:
     assert app.return_value == 0
 
 
+async def test_a_narrow_screen_shows_all_keys(session: Path) -> None:
+    # The keys of a player take the room that 12 columns less take here.
+    async with sitting(seated(session), (48, 24)) as (_app, pilot):
+        await press(pilot, "1", "2", "left")
+        await until(pilot, shows(pilot, "right later"))
+        assert "q quit" in screen_text(pilot)
+
+
 async def test_a_resize_loses_nothing(session: Path) -> None:
     async with sitting(seated(session), WIDE) as (_app, pilot):
         await press(pilot, "t", "k", "c", *"stays", "enter")

@@ -105,7 +105,7 @@ class Trouble(Showing[tuple[str, str]]):
 class OfferedKeys(Showing[tuple[tuple[str, str], ...]]):
     """The keys that work now, wrapped onto several lines if needed."""
 
-    DEFAULT_CSS = "OfferedKeys { height: auto; min-height: 1; max-height: 3; padding: 0 1; background: $panel; }"
+    DEFAULT_CSS = "OfferedKeys { height: auto; min-height: 1; max-height: 4; padding: 0 1; background: $panel; }"
 
     has_variable_height = True
 
