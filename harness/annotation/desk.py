@@ -293,6 +293,10 @@ class AnnotationDesk:
         """Notes a sign that the annotator is present: a key, a page that is loaded, a window that gets the focus."""
         self._presence.note_activity()
 
+    def note_earlier_page(self) -> None:
+        """Records that the annotator works on a page from before this sitting, so that its time is not known."""
+        self._presence.began_earlier = True
+
     def refresh(self, rows: Iterable[AnnotationRow]) -> bool:
         """Adds rows that were written elsewhere. Returns whether any of them was new.
 

@@ -18,6 +18,8 @@ class Presence:
         self._busy_since_s = self._last_activity_s = now_s()
         self._active_s = 0.0
         self._back_s: float | None = None  # when the last rest with this response ended
+        self.began_earlier = False
+        """Whether the response was shown before this sitting, for an unknown time."""
 
     def note_activity(self, played_s: float = 0.0) -> None:
         """Notes activity. played_s: how long the rater listened since the last activity."""
@@ -35,11 +37,16 @@ class Presence:
         if now_s - self._last_activity_s > REST_S:
             self._busy_since_s = now_s
         self._last_activity_s = now_s
-        self._active_s, self._back_s = 0.0, None
+        self._active_s, self._back_s, self.began_earlier = 0.0, None, False
 
     @property
     def time_to_answer_s(self) -> float | None:
-        """Time with the response up to the last activity, s; None if the answer follows directly on a rest."""
+        """Time with the response up to the last activity, s.
+
+        None if the answer follows directly on a rest, or if the response was shown before this sitting.
+        """
+        if self.began_earlier:
+            return None
         if self._back_s is not None and self._last_activity_s - self._back_s < BACK_S:
             return None
         return round(self._active_s, 3)

@@ -320,12 +320,18 @@ class Desk:
         self._change_draft(transcript_shown=True)
         return True
 
-    def record_play(self, played_ms: int, *, began: bool, to_end: bool | None = None) -> None:
+    def record_play(
+        self, played_ms: int, *, began: bool, to_end: bool | None = None, item_id: str | None = None
+    ) -> None:
         """Adds a played part of the response to the draft. began: whether it begins a new play.
 
+        item_id: the item whose response was played; None for the current one. A play of another one does not count: a
+        `refresh` may have replaced the item meanwhile.
         to_end: whether the front-end reports a complete play, which is accepted if all plays together last long enough.
         None: it does not report this, and played_ms is one play from the start, whose length decides.
         """
+        if item_id is not None and (self._item is None or self._item.id != item_id):
+            return
         self._presence.note_activity(max(0, played_ms) / 1000)
         draft, clip = self._draft, None if self._item is None else self._item.clip
         heard_ms = draft.heard_ms + max(0, played_ms)
@@ -342,6 +348,13 @@ class Desk:
         """Records that the rater is present: a key, a loaded page, or a window that regained the focus."""
         if self._item is not None:  # without an item, pages reload without the rater
             self._presence.note_activity()
+
+    def note_earlier_page(self) -> None:
+        """Records that the rater judges the current item on a page from before this sitting.
+
+        Its plays and times, and whether the transcript was shown, are then not fully known.
+        """
+        self._presence.began_earlier = True
 
     def refresh(self, items: Sequence[Item], rows: Iterable[Judgment], *, growing: bool = False) -> None:
         """Adds new responses, evidence and rows from elsewhere. The current item stays if it can."""
@@ -386,6 +399,7 @@ class Desk:
         unaided_view = self._seen_proposal(item)
         shown = self._visible_proposal(item) or (None if unaided_view is None else unaided_view.proposal)
         proposal = shown or self._proposal_for(item)
+        draft, is_known = self._draft, not self._presence.began_earlier
         return new_row(
             item.subject,
             self.rater,
@@ -393,18 +407,18 @@ class Desk:
             category,
             id_=self.ids.next(),
             replaces=earlier.id if earlier else None,
-            comment=self._draft.comment,
-            plays=self._draft.plays,
+            comment=draft.comment,
+            plays=draft.plays if is_known else None,
             time_to_answer_s=self._presence.time_to_answer_s,
             item_id=item.id,
             round=self._round.id,
             position=self._queue.position(item),
-            confidence=self._draft.confidence,
-            heard_ms=None if self._program else self._draft.heard_ms,
-            transcript_shown=self._draft.transcript_shown,
-            effect_claimed=self._draft.effect_claimed,
+            confidence=draft.confidence,
+            heard_ms=draft.heard_ms if is_known and not self._program else None,
+            transcript_shown=draft.transcript_shown if is_known or draft.transcript_shown else None,
+            effect_claimed=draft.effect_claimed,
             effect=None if item.effect is None or item.waits_for_effect else item.effect.word,
-            shown_wall_s=self._shown_wall_s,
+            shown_wall_s=self._shown_wall_s if is_known else None,
             given_wall_s=self._wall_s(),
             adjudicates=tuple(judgment.id for judgment in item.inputs),
             proposed=None if proposal is None else proposal.category,
@@ -412,7 +426,7 @@ class Desk:
             proposal_shown=ProposalShown.NEVER if shown is None else ProposalShown.BEFORE,
             unaided=None if unaided_view is None or category is None else unaided_view.unaided,
             program=self._program,
-            program_confidence=self._draft.program_confidence,
+            program_confidence=draft.program_confidence,
             **more,
         )
 

@@ -185,21 +185,22 @@ class ItemPlayer:
         self._end_event: threading.Event | None = None
         """Set at the end of the current sound; None if nothing plays."""
         self._played_s = 0.0
-        self._is_response = False
+        self._item_id: str | None = None
+        """The item whose response plays; None for another sound."""
         self._tempo = 1.0
 
     def play_response(self, item: Item, *, slower: bool = False) -> float:
         """Starts the response. Returns its duration in seconds. Raises SoundError, LogError or VoiceError."""
         tempo = SLOWER if slower else 1.0
         sound = self._room.response_sound(item)
-        self._begin(at_tempo(sound, tempo), is_response=True, tempo=tempo)
+        self._begin(at_tempo(sound, tempo), item_id=item.id, tempo=tempo)
         self._desk.record_play(0, began=True)
         return sound.duration_s / tempo
 
     def play_query(self, item: Item) -> float:
         """Starts the query. Returns its duration in seconds. Raises SoundError or VoiceError."""
         sound = self._room.query_sound(item)
-        self._begin(sound, is_response=False, tempo=1.0)
+        self._begin(sound, item_id=None, tempo=1.0)
         return sound.duration_s
 
     def stop(self) -> None:
@@ -214,12 +215,13 @@ class ItemPlayer:
             return
         self._end_event.wait(timeout_s)
         self._end_event = None
-        if self._is_response:
+        if self._item_id is not None:
             # Milliseconds of the response at its original tempo.
-            self._desk.record_play(round(self._played_s * self._tempo * 1000), began=False)
+            played_ms = round(self._played_s * self._tempo * 1000)
+            self._desk.record_play(played_ms, began=False, item_id=self._item_id)
         self._played_s = 0.0
 
-    def _begin(self, sound: Waveform, *, is_response: bool, tempo: float) -> None:
+    def _begin(self, sound: Waveform, *, item_id: str | None, tempo: float) -> None:
         self.stop()
         end_event = threading.Event()
 
@@ -228,7 +230,7 @@ class ItemPlayer:
                 self._played_s = played_s
             end_event.set()
 
-        self._end_event, self._is_response, self._tempo = end_event, is_response, tempo
+        self._end_event, self._item_id, self._tempo = end_event, item_id, tempo
         try:
             self._player.play(sound, on_done)
         except BaseException:

@@ -12,7 +12,7 @@ from starlette.datastructures import FormData
 
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
-from harness.annotation.view import AnnotationPhase
+from harness.annotation.view import AnnotationPhase, LabellingItem
 from harness.annotation.worklist import FoundUtterance, find, may_label_again
 from harness.model.annotation import (
     LINE_KEYS,
@@ -100,6 +100,9 @@ class AnnotationSeat(BaseSeat):
 
     def note_presence(self) -> None:
         self.desk.present()
+
+    def note_earlier_page(self) -> None:
+        self.desk.note_earlier_page()
 
     def is_saved(self, post_id: str) -> bool:
         return self.own_desk.is_saved(post_id) or self.desk.is_saved(post_id)
@@ -189,6 +192,11 @@ def annotator_templates(labels: LabelSet, project: AnnotationProject) -> Templat
     )
 
 
+SlotSpan = tuple[int, int, str]
+"""A slot: its first word (from 0), the word after its last, and its concept."""
+_SLOT = re.compile(r"([0-9]{1,6}):([0-9]{1,6}):(\S+)")
+
+
 def desk_values(seat: AnnotationSeat, labels: LabelSet) -> Mapping[str, Any]:
     """The values for the page of a seat."""
     view = seat.desk.view
@@ -203,7 +211,13 @@ def desk_values(seat: AnnotationSeat, labels: LabelSet) -> Mapping[str, Any]:
         "finished": view.phase is AnnotationPhase.FINISHED,
         "guide_of": [(intent, labels.label(intent)) for intent in (view.group.intents if view.group else ())],
         "done_share": view.count.done / view.count.total if view.count.total else None,
+        "slots": "" if item is None else " ".join(f"{start}:{end}:{concept}" for start, end, concept in _spans(item)),
     }
+
+
+def _spans(item: LabellingItem) -> tuple[SlotSpan, ...]:
+    """The slots marked so far."""
+    return tuple((slot.start or 0, slot.end or 0, slot.concept) for slot in item.slots)
 
 
 def search_values(seat: AnnotationSeat) -> Mapping[str, Any]:
@@ -230,12 +244,14 @@ class AnnotationPost(SubmittedForm):
     - labels: ids of the chosen labels.
     - words: the words to find.
     - span: first word of a slot (from 0), and the word after its last; (0, 0) for none.
+    - slots: the slots that its page shows.
     """
 
     struck: frozenset[int]
     labels: frozenset[str]
     words: str
     span: tuple[int, int]
+    slots: tuple[SlotSpan, ...]
 
 
 def _parse_span(first: str, last: str) -> tuple[int, int]:
@@ -260,6 +276,10 @@ def _fill_draft(seat: AnnotationSeat, post: AnnotationPost) -> None:
     for id_ in desk.label_set.ids:
         if (id_ in view.item.chosen) != (id_ in post.labels):
             desk.toggle(id_)
+    if post.slots != _spans(view.item):  # the page is from before a restart of the site
+        desk.clear_slots(0, len(view.item.words))
+        for start, end, concept in post.slots:
+            desk.mark(concept, start, end)
     seat.save_comment(post, desk.comment)
 
 
@@ -344,6 +364,9 @@ class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
             words=clean_search(fields.get("words", "")),
             content_hash=hash_content({**fields, "struck": ",".join(struck), "label": "\0".join(labels)}),
             span=_parse_span(fields.get("from", ""), fields.get("to", "")),
+            slots=tuple(
+                (int(start), int(end), concept) for start, end, concept in _SLOT.findall(fields.get("slots", ""))
+            ),
         )
 
     def _apply(self, seat: AnnotationSeat, post: AnnotationPost) -> PostResult:

@@ -99,6 +99,9 @@ class Seat(BaseSeat):
     def note_presence(self) -> None:
         self.desk.note_presence()
 
+    def note_earlier_page(self) -> None:
+        self.desk.note_earlier_page()
+
     def is_saved(self, post_id: str) -> bool:
         return self.desk.is_saved(post_id)
 

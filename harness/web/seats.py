@@ -27,6 +27,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from harness.base.foreign import JOINERS
 from harness.base.user_text import name_key, to_nfc
 from harness.model.errors import HarnessError, InputError, LogFull
 from harness.web.base_site import BaseSite, Templates, Visit
@@ -132,6 +133,10 @@ class BaseSeat(ABC):
         """Records that the person is present, shown by a page or a button."""
 
     @abstractmethod
+    def note_earlier_page(self) -> None:
+        """Records that the current item was shown on a page from before a restart of the site."""
+
+    @abstractmethod
     def is_saved(self, post_id: str) -> bool:
         """Whether the rows of a post are on the disk, also after a restart of the site."""
 
@@ -200,8 +205,10 @@ class BaseSeat(ABC):
         if post.turn == self.turn:
             return Admission.ACCEPTED
         start_id, _, _ = post.turn.partition(".")
-        is_from_before_restart = start_id != self.start_id
-        return Admission.ACCEPTED if outlasts_restart and is_from_before_restart else Admission.STALE
+        if not outlasts_restart or start_id == self.start_id:
+            return Admission.STALE
+        self.note_earlier_page()
+        return Admission.ACCEPTED
 
     def _may_undo_comment(self, post: SubmittedForm) -> bool:
         """Whether the comment has changed in this turn, perhaps after the page of this post was sent.
@@ -284,9 +291,8 @@ MAX_SEARCH_CHARS = 200
 
 def clean_search(text: str) -> str:
     """The words of a search, without invisible characters. The page shows them again; they are not stored."""
-    # Some scripts need the zero-width joiner and non-joiner, which do not count as printable.
-    joiners = "\u200c\u200d"
-    visible = "".join(char for char in " ".join(text.split()) if char.isprintable() or char in joiners)
+    # Joiners do not count as printable.
+    visible = "".join(char for char in " ".join(text.split()) if char.isprintable() or char in JOINERS)
     return to_nfc(visible)[:MAX_SEARCH_CHARS]
 
 

@@ -179,6 +179,8 @@ class JudgingScreen(Screen[None]):
         self._show_names = show_names
         self._auto_play = player is not None
         self._item: Item | None = None
+        self._played_id = ""
+        """The item whose sound was played last."""
         self._azerty_check = AzertyDigitCheck(keys.category)
         self._message, self._colour = "", palette.GREEN
 
@@ -459,6 +461,7 @@ class JudgingScreen(Screen[None]):
         if not self._listening.has_player:
             self._set_notice("there is no sound here; judge the text, or use a computer with a loudspeaker")
             return
+        self._played_id = self._item.id
         self._listening.play(self._item, sound)
         self._cursor.resume()
 
@@ -468,7 +471,7 @@ class JudgingScreen(Screen[None]):
     def _add_play(self, heard_ms: int | None) -> None:
         """Passes a play to the desk (None: not of the response). Stops the cursor if nothing plays."""
         if heard_ms:
-            self._desk.record_play(heard_ms, began=True)
+            self._desk.record_play(heard_ms, began=True, item_id=self._played_id)
         if self._listening.playing is None:
             self._cursor.pause()
             self.query_one(MovingWave).move_cursor("", None)

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -471,6 +472,19 @@ class Lines(io.StringIO):
             happens()
         self._number += 1
         return super().readline()
+
+
+def test_a_play_does_not_count_for_the_response_that_replaces_its_own(session: Path) -> None:
+    def judge_in_another_window() -> None:
+        with closing(open_room([session])) as other_room:
+            assert other_room.desk("ann").judge(Category.WRONG)
+
+    source = Lines("play\nstatus\n1\n", {1: judge_in_another_window})
+    with closing(open_room([session])) as room:
+        assert run_plain_sitting(room, room.desk("ann"), KEYS, PlayerDouble(whole=False), source=source) == 0
+    first, second = given(session)
+    assert first.item_id != second.item_id
+    assert (second.plays, second.heard_ms) == (0, 0)
 
 
 @pytest.fixture

@@ -52,3 +52,17 @@ def test_all_ticked_sub_flags_are_saved(premises: Premises) -> None:
     for button in ("draft.quiet", "draft.quiet", "label.partially_correct"):
         ann.client.post("/judge", data={**fields_of(ann.page()), "sub_flag": ticked, "do": button})
     assert premises.rows[-1].sub_flags == ("too_little", "too_much")
+
+
+def test_times_and_plays_of_a_page_from_before_a_restart_stay_unknown(premises: Premises) -> None:
+    page = premises.rater("ann").page()
+    premises.restart()
+    ann = premises.rater("ann")
+    word = fields_of(ann.page())["form_word"]
+    assert ann.press("label.wrong", page, form_word=word, plays="1", heard_ms="900").status_code == 303
+    assert ann.press("label.wrong").status_code == 303
+    unknown, known = premises.rows
+    assert (unknown.time_to_answer_s, unknown.shown_wall_s) == (None, None)
+    assert (unknown.plays, unknown.heard_ms, unknown.transcript_shown) == (None, None, None)
+    assert known.time_to_answer_s is not None
+    assert (known.plays, known.heard_ms, known.transcript_shown) == (0, 0, False)

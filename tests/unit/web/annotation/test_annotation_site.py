@@ -555,9 +555,13 @@ def test_words_are_marked_as_slots_and_disputed_ones_shown(tmp_path: Path) -> No
             assert fields_of(browser.page())["label"] == ["booking"], "labels stay with a mark"
             browser.press("mark.date", **{"from": ["9"], "to": [""]})
             assert "the utterance has the words 1 to 5" in browser.page()
-            browser.press("save")
+            page = browser.page()
+            site.restart()
+            browser.press("save", page)
         city, nights = Slot("city", None, 3, 5), Slot("nights", None, 0, 2)
-        assert [row.slots for row in site.rows if isinstance(row, Labelled)] == [(nights, city), (city,)]
+        labelled = [row for row in site.rows if isinstance(row, Labelled)]
+        assert [row.slots for row in labelled] == [(nights, city), (city,)], "a restart loses no mark"
+        assert [row.time_s for row in labelled] == [None, None], "nor does it shorten a time"
         zoe = site.annotator("zoe")
         page = zoe.page("/adjudicate")
         assert "= city: new york" in page
