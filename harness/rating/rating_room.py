@@ -280,6 +280,10 @@ class RatingRoom:
             return _adjust(self._synthesise(item.exercise.response if item.exercise else "", RESPONSE_VOICE))
         return _adjust(read_clip(SessionFolder(self._session(item).folder).clips, item.clip))
 
+    def clip_path(self, item: Item) -> Path | None:
+        """The file of the recorded response; None for an exercise."""
+        return None if item.clip is None else SessionFolder(self._session(item).folder).clips / item.clip.name
+
     def query_sound(self, item: Item) -> Waveform:
         """The query without wake phrase and noise, which would reveal the device. Raises VoiceError."""
         trial = self._session(item).trials.get(item.subject.trial_id)

@@ -36,7 +36,7 @@ from harness.statistics.text import share_with_interval
 from harness.wake.reports.figures_text import WakeLines, rate_text, ratio_text, wake_summary
 from harness.web.base_site import BaseSite, SiteWords, Templates, Visit
 from harness.web.invitations import Invitations, SiteReach
-from harness.web.sounds import SoundCache, serve_range
+from harness.web.sounds import SoundCache, clip_version, serve_range
 
 WORDS = SiteWords(
     name="Live sessions",
@@ -335,7 +335,8 @@ class LiveSite(BaseSite):
         if clip is None:
             raise HTTPException(404, "Newer clips have replaced this one. Load the page again.")
         clips, fault = SessionFolder(session.folder).clips, "The clip cannot be read on the site's host."
-        content = self._sounds.get((session.key, clip.sha256), lambda: read_clip(clips, clip), fault)
+        name = session.key, clip.sha256, clip_version(clips / clip.name)
+        content = self._sounds.get(name, lambda: read_clip(clips, clip), fault)
         return serve_range(content, "audio/wav", request.headers.get("range"))
 
     def _chart_styles(self, _: Request) -> Response:

@@ -53,7 +53,7 @@ from harness.web.seats import (
     clean_search,
     hash_content,
 )
-from harness.web.sounds import SoundCache, draw_picture, serve_range
+from harness.web.sounds import SoundCache, clip_version, draw_picture, serve_range
 
 MAX_NEW_PLAYS = 50
 """Most new plays that are accepted from one report of a page."""
@@ -516,7 +516,9 @@ class RatersSite(SeatedSite[Seat, Post]):
             raise HTTPException(404, "That sound is not among yours.")
         make_sound = self._room.response_sound if kind == "response" else self._room.query_sound
         fault = "This sound cannot be made or read. Report it to the person who runs the site."
-        content = self._sounds.get((item.id, kind), lambda: make_sound(item), fault)
+        path = self._room.clip_path(item)
+        name = item.id, kind, "" if path is None else clip_version(path)
+        content = self._sounds.get(name, lambda: make_sound(item), fault)
         if request.url.path.endswith("/picture"):
             return Response(draw_picture(content), media_type="image/svg+xml")
         return serve_range(content, "audio/wav", request.headers.get("range"))

@@ -8,6 +8,7 @@ import threading
 import wave
 from collections import OrderedDict
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from starlette.exceptions import HTTPException
@@ -77,14 +78,23 @@ def serve_range(content: bytes, media_type: str, range_header: str | None) -> Re
     return Response(content[start : end + 1], 206, media_type=media_type, headers=headers)
 
 
+def clip_version(path: Path) -> str:
+    """A text that differs once the file of a clip has been redacted or removed. Part of the name of a cached sound."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return ""
+    return f"{stat.st_ino}.{stat.st_mtime_ns}"
+
+
 class SoundCache:
     """A cache of the sounds used last, by name, with at most MAX_CACHED_BYTES or one sound; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._sounds: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        self._sounds: OrderedDict[tuple[str, ...], bytes] = OrderedDict()
 
-    def get(self, name: tuple[str, str], make: Callable[[], Waveform], fault: str) -> bytes:
+    def get(self, name: tuple[str, ...], make: Callable[[], Waveform], fault: str) -> bytes:
         """A WAV from the cache, or from `make`.
 
         If `make` fails, raises HTTPException: 410 if the sound was removed, else 503 with the text `fault`.

@@ -263,17 +263,6 @@ def test_pages_of_two_devices_differ_in_nothing_but_ids(tmp_path: Path) -> None:
     premises.close()
 
 
-def test_raters_hear_only_sounds_of_their_own_queue(premises: Premises) -> None:
-    premises.round = replace(premises.round, raters=("ann", "bob"), raters_per_item=1)
-    premises.restart()
-    ann, bob = premises.rater("ann"), premises.rater("bob")
-    item = item_of(ann.page())
-    assert ann.client.get(f"/sound/{item}/response").status_code == 200
-    assert bob.client.get(f"/sound/{item}/response").status_code == 404
-    assert ann.client.get(f"/sound/{item}/clip").status_code == 404
-    assert premises.rater("zoe").client.get(f"/sound/{item}/response").status_code == 404
-
-
 def test_outsider_is_refused_without_naming_raters(premises: Premises) -> None:
     premises.round = replace(premises.round, raters=("bob", "secret-name"))
     premises.restart()
