@@ -53,5 +53,5 @@ class Presence:
 
     @property
     def busy_s(self) -> float:
-        """Time since the last rest, s."""
-        return self._now_s() - self._busy_since_s
+        """Time from the last rest to the last activity, s."""
+        return self._last_activity_s - self._busy_since_s

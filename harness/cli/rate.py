@@ -345,4 +345,6 @@ def _list_raters(
         if room.round.exercises and not adjudicating:
             done_count, exercise_count = summary.exercises
             exercises = f"; exercises: {done_count} of {exercise_count} done"
-        yield f"{plain_text(summary.rater)}: {summary.count.total} {task}, {counts_in_words(summary.count)}{exercises}"
+        counts = f"{summary.count.total} {task}, {counts_in_words(summary.count)}"
+        stopped = "; stopped, and gets no more" if summary.stopped else ""
+        yield f"{plain_text(summary.rater)}: {counts}{exercises}{stopped}"

@@ -280,6 +280,20 @@ def test_options_override_a_round_file(session: Path) -> None:
     assert "not a rater in the round" in str(stranger.exception)
 
 
+def test_the_list_says_which_rater_was_stopped(session: Path) -> None:
+    path = session.parent / "round.yaml"
+    path.write_text(
+        "round: spring\nsessions: [s1]\ntraining: none\nraters: [ann, ben]\ngold: known.yaml\n"
+        "stop: {after: 1, below: 1}\n"
+    )
+    (session.parent / "known.yaml").write_text(
+        "gold: known\nresponses: [{session: s1, trial: moons-kitchen-1, category: correct}]\n"
+    )
+    rate(path, "9\n" * 12)
+    listing = CliRunner().invoke(group, ["rate", str(path), "--list"]).output.splitlines()
+    assert [line.endswith("; stopped, and gets no more") for line in listing[-2:]] == [True, False]
+
+
 def test_keys_from_a_file_work_as_commands(session: Path, tmp_path: Path) -> None:
     keys = tmp_path / "config" / "voice-harness" / "rater_keys.yaml"
     keys.parent.mkdir(parents=True)

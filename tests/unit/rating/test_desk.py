@@ -235,6 +235,13 @@ def test_a_break_is_due_after_long_work_and_over_after_a_rest() -> None:
     assert not bench.desk(break_after_min=0.0).view.break_due
 
 
+def test_waiting_for_more_responses_is_not_work() -> None:
+    bench, desk = seated(items(1), RatingRound(break_after_min=10))
+    desk.judge(CORRECT)
+    bench.clock.now_s += 660.0
+    assert not desk.view.break_due
+
+
 @pytest.mark.parametrize(
     ("policy", "at_once", "on_key"),
     [
