@@ -14,7 +14,7 @@ from harness.dashboard.events import EventLine, LineTone
 from harness.dashboard.screens.panels import HelpPanel, LinePrompt
 from harness.dashboard.screens.questions import AskingPanel, SpeakingPanel
 from harness.dashboard.screens.rating import RatingScreen
-from harness.dashboard.widgets.bars import LargeText, large_letters, named_title, small_letters
+from harness.dashboard.widgets.bars import LargeText, large_letters, named_title, small_letters, state_words
 from harness.dashboard.widgets.run import EventLog
 from harness.model.effect import EffectOutcome
 from harness.model.feed import (
@@ -212,6 +212,8 @@ async def test_waiting_counts_down(tmp_path: Path) -> None:
         engine.say(StateWord.WAITING, trial_id="kitchen-08", attempt=2, until_s=START_S + 12)
         await until(pilot, lambda: app.watch_.view().remaining_s == pytest.approx(12))
         await until(pilot, shows(pilot, "attempt 2 of 3"))
+        engine.say(StateWord.WAITING, trial_id="kitchen-08", attempt=2, until_s=START_S + 1800)
+        await until(pilot, lambda: state_words(app.watch_.view())[0] == "WAITING 1800 s")
 
 
 @pytest.mark.parametrize("key", ["question_mark", "f1"])

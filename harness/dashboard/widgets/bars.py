@@ -254,7 +254,7 @@ def state_words(view: View) -> tuple[str, str]:
     word = view.state.word
     colour = palette.STATES[word]
     if word is StateWord.WAITING and view.remaining_s is not None:
-        return f"{word.in_words} {min(999, round(view.remaining_s))} s", colour
+        return f"{word.in_words} {fixed(view.remaining_s, 0, 's')}", colour
     return word.in_words, colour
 
 
