@@ -207,6 +207,11 @@ def test_what_a_talker_says_in_a_wide_script_is_wrapped(text: str) -> None:
     assert 0 < cell_len(second) <= 30
 
 
+async def test_a_narrow_screen_shows_all_keys(tmp_path: Path) -> None:
+    async with opened(double(tmp_path), (60, 24)) as (_, _app, pilot):
+        await until(pilot, shows(pilot, "^q detach"))
+
+
 async def test_waiting_counts_down(tmp_path: Path) -> None:
     async with opened(double(tmp_path), LARGE) as (engine, app, pilot):
         engine.say(StateWord.WAITING, trial_id="kitchen-08", attempt=2, until_s=START_S + 12)

@@ -21,16 +21,9 @@ from harness.dashboard.messages import RoomRead, SoundEnded, SoundFailed, SoundR
 from harness.dashboard.rater_threads import ItemSound, ItemSounds, RefreshThread
 from harness.dashboard.rating_words import AUTO_PLAY, DIGIT_ROW, NEEDS_SHIFT, AzertyDigitCheck, key_name, offered_keys
 from harness.dashboard.screens.panels import ChoicePanel, LinePrompt, Panel, ReadingPanel
-from harness.dashboard.widgets.bars import key_words
+from harness.dashboard.widgets.bars import KeyBar, key_words
 from harness.dashboard.widgets.judging import Explanation, GuideKeys, JudgedItem, MovingWave, SittingEnd, guide_text
-from harness.dashboard.widgets.sitting_lines import (
-    DraftLine,
-    MessageLine,
-    OfferedKeys,
-    SittingProgress,
-    SittingTitle,
-    Trouble,
-)
+from harness.dashboard.widgets.sitting_lines import DraftLine, MessageLine, SittingProgress, SittingTitle, Trouble
 from harness.model.errors import HarnessError, InputError
 from harness.model.judgment import NEWER, Category, Flag, RaterAction, RaterKeys, SubFlag
 from harness.rating.aid import AidState, AidStep, ending_text
@@ -201,7 +194,7 @@ class JudgingScreen(Screen[None]):
         key = self._rater_keys.actions[RaterAction.RELEASE_HELD]
         yield SittingEnd(round_.sessions, key, is_shared=bool(round_.raters))
         yield MessageLine()
-        yield OfferedKeys()
+        yield KeyBar()
 
     def on_mount(self) -> None:
         self._listening = ItemSounds(self._room, self._player, self.post_message)
@@ -260,7 +253,7 @@ class JudgingScreen(Screen[None]):
     def _show_keys(self, view: SittingView) -> None:
         playing = self._listening.playing is not None
         keys = offered_keys(view, self._rater_keys, sounds=self._listening.has_player, playing=playing)
-        self.query_one(OfferedKeys).show(keys)
+        self.query_one(KeyBar).show(keys)
 
     def _list_waiting(self) -> tuple[str, ...]:
         own_items = (item for item in self._room.items if self._desk.item(item.id) is not None)

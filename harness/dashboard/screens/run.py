@@ -99,7 +99,7 @@ class RunScreen(Sheet):
         self.set_class(any(trial.trial.expects is not None for trial in view.progress.trials), "-frames")
         self.query_one(FramePanel).show(view.progress)
         self.query_one(TotalsPanel).show(view.progress_for_limits, view.wake, view.declared)
-        self.query_one(KeyBar).offer(WAKE_KEYS if view.wake.planned else KEYS)
+        self.query_one(KeyBar).show(WAKE_KEYS if view.wake.planned else KEYS)
 
     def add_events(self, lines: Sequence[EventLine]) -> None:
         self.query_one(EventLog).extend(lines)

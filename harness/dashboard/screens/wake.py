@@ -226,7 +226,7 @@ class WakeScreen(Sheet):
         self._view = view
         self.show_lines(view)
         self.query_one(DeviceBlocks).show(view, self._lines_for_devices())
-        self.query_one(KeyBar).offer(KEYS_WHEN_OVER if view.all_played or view.is_over else KEYS)
+        self.query_one(KeyBar).show(KEYS_WHEN_OVER if view.all_played or view.is_over else KEYS)
         caught_up = view.welcome is not None and self._seen_seq >= view.welcome.last_seq
         self.query_one(UnmatchedList).show(view.wake, caught_up)
         self._seen_seq = view.progress.seq

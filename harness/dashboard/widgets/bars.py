@@ -416,19 +416,27 @@ class NoticeLine(TextLine):
         self.write(Text(plain_text(notice.text, 160), style=colour))
 
 
-class KeyBar(TextLine):
-    """The keys that work here, always on screen."""
+class KeyBar(Showing[tuple[tuple[str, str], ...]]):
+    """The keys that work here, always on screen, wrapped onto several lines if needed. keys: the first ones."""
 
-    DEFAULT_CSS = "KeyBar { background: $panel; }"
+    DEFAULT_CSS = "KeyBar { height: auto; min-height: 1; max-height: 4; padding: 0 1; background: $panel; }"
+    has_variable_height = True
 
-    def __init__(self, keys: tuple[tuple[str, str], ...], *, id: str | None = None) -> None:
+    def __init__(self, keys: tuple[tuple[str, str], ...] = (), *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.offer(keys)
+        self.shown = keys
 
-    def offer(self, keys: tuple[tuple[str, str], ...]) -> None:
-        text = key_words(keys)
-        text.rstrip()
-        self.write(text)
+    def draw(self, value: tuple[tuple[str, str], ...], width: int, height: int) -> Text:
+        lines, line = [], Text()
+        for pair in value:
+            word = key_words((pair,), "")
+            if len(line) and line.cell_len + 2 + word.cell_len > width:
+                lines.append(line)
+                line = Text()
+            line.append("  " if len(line) else "")
+            line.append_text(word)
+        lines.append(line)
+        return Text("\n").join(lines)
 
 
 class StateStrip(TextLine):

@@ -1,4 +1,4 @@
-"""Lines about a rater's sitting: item, progress, draft, and the keys that work."""
+"""Lines about a rater's sitting: item, progress, draft, and trouble."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rich.text import Text
 
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
-from harness.dashboard.widgets.bars import Showing, TextLine, key_words, progress_bar
+from harness.dashboard.widgets.bars import Showing, TextLine, progress_bar
 from harness.model.numbers import seconds, time_left
 from harness.rating.exercises import repetition_text
 from harness.rating.guide import SUB_FLAG_TEXTS
@@ -100,23 +100,3 @@ class Trouble(Showing[tuple[str, str]]):
             (f"{problem}\n", palette.TEXT),
             (remedy or "Press the key again when this is fixed.", palette.YELLOW),
         )
-
-
-class OfferedKeys(Showing[tuple[tuple[str, str], ...]]):
-    """The keys that work now, wrapped onto several lines if needed."""
-
-    DEFAULT_CSS = "OfferedKeys { height: auto; min-height: 1; max-height: 4; padding: 0 1; background: $panel; }"
-
-    has_variable_height = True
-
-    def draw(self, value: tuple[tuple[str, str], ...], width: int, height: int) -> Text:
-        lines, line = [], Text()
-        for pair in value:
-            word = key_words((pair,), "")
-            if len(line) and line.cell_len + 2 + word.cell_len > width:
-                lines.append(line)
-                line = Text()
-            line.append("  " if len(line) else "")
-            line.append_text(word)
-        lines.append(line)
-        return Text("\n").join(lines)
