@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Annotated, Any
 
-from harness.model.bench import ObservationKind
+from harness.model.bench import EARCON, ObservationKind
 from harness.model.effect import EffectCheck
 from harness.model.frozen import frozen
 from harness.model.numbers import counted
@@ -128,6 +128,11 @@ class Target:
     def label(self, source: str) -> str:
         """The name of a source in tables: `led`; for the connection, its driver."""
         return (self.driver or "connection") if source == self.device else source.removeprefix(f"{self.device}.")
+
+    @property
+    def chimes(self) -> bool:
+        """Whether a microphone hears its chimes, so that sound lost there may have held its wake event."""
+        return f"{self.device}.{EARCON}" in self.sources
 
     @property
     def injected(self) -> bool:

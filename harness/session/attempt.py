@@ -352,6 +352,10 @@ class Attempt:
         outcome, cause = self._outcome(judged)
         if self.unread and outcome in _BY_REPORTS:
             outcome, cause = Outcome.INCONCLUSIVE, f"unread: {self.unread}"
+        call = self.time_of(self.timing.wake_start_s or 0.0) or Stamp(self.begun_s)
+        unheard_chime = self.host.unheard_chime(self.trial.targets[0], call.at_s)
+        if outcome is Outcome.NO_WAKE and unheard_chime:
+            outcome, cause = Outcome.INTERRUPTED, unheard_chime
         query_end, frozen = self.query_end, self.frozen
         latency = None
         if query_end is not None and frozen is not None:

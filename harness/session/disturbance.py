@@ -11,6 +11,7 @@ from harness.model.frozen import frozen
 from harness.model.numbers import counted, percent, seconds
 from harness.model.observation import HostStalled, Overrun, stalled_s
 from harness.model.time import MeasuredDuration, Stamp, between
+from harness.model.trial import Target
 from harness.statistics.intervals import MAX_ERROR_S
 
 BLOCK_S = 0.05
@@ -101,6 +102,13 @@ class Disturbance:
         blocks = _within(self.late_sound, begun_s, start.at_s) + _within(self.gaps, start.at_s, end.at_s)
         shift_s = stalled_s(self.stalls, start.at_s, end.at_s) + BLOCK_S * len(blocks)
         return MeasuredDuration(time.value_s, time.error_s + shift_s)
+
+    def unheard_chime(self, target: Target, from_s: float) -> str:
+        """The cause that a device without a wake event may have woken: its chime was lost since `from_s`; "" if not."""
+        gap = next((gap for gap in self.gaps if gap.at.at_s >= from_s), None)
+        if gap is None or not target.chimes:
+            return ""
+        return f"stream_gap: {gap.source} lost sound, in which {target.device} may have chimed"
 
     def add(self, other: Disturbance) -> None:
         """Adds how the host disturbed another attempt."""

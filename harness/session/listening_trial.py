@@ -149,6 +149,14 @@ class ListeningAttempt:
             return False
         return self.owes_words(target) or target.connection not in self.woken
 
+    def unheard_chime(self, target: Target) -> str:
+        """The cause that the microphone may have lost the chime of a device from its window on; "" if not."""
+        if not self.lacks_report(target):
+            return ""
+        origin = self.recorded or self.starts.get(target.player) or Stamp(self.begun_s)
+        window_s = self.timing.query_start_s - self.listening.settings.window_before_s
+        return self.host.unheard_chime(target, origin.at_s + window_s)
+
     @property
     def unfinished(self) -> tuple[str, ...]:
         """Players that have not finished."""
@@ -450,6 +458,10 @@ class ListeningMachine(Take):
         unopened = [target.device for target in targets if target.connection not in attempt.opened]
         if unopened and attempt.timing.other_phrases and self.trial.recipe.opening is not None:
             self._interrupt(f"opening_missed: {unopened[0]} did not wake to the phrase of the opening")
+            return
+        unheard_chimes = [cause for target in targets if (cause := attempt.unheard_chime(target))]
+        if unheard_chimes and self._expects_wake:
+            self._interrupt(unheard_chimes[0])
             return
         unread = [
             f"unread: {target.device}: {problem}"
