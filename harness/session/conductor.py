@@ -146,6 +146,7 @@ class Conductor:
             self._takes.query_cut_s = now_s()
         for decision in run.context.decisions():
             run.append(decision)
+        self._takes.transcribe_rest()
         self._takes.power.restore("the run begins")
         self._takes.settings.note_originals()
 
@@ -153,7 +154,7 @@ class Conductor:
         """The reason for a run that ends on request: COMPLETED if nothing is left to play, since no result is lost."""
         run = self._run
         has_doubt = run.context.life_check_after and self._takes.liveness.doubtful(1)
-        has_work_left = run.machine is not None or run.resumption.pending() or has_doubt
+        has_work_left = run.machine is not None or run.resumption.pending() or has_doubt or self._takes.transcribing
         return reason if has_work_left else EndReason.COMPLETED
 
     def _await_transcriptions(self) -> None:

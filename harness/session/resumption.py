@@ -37,6 +37,7 @@ from harness.model.record import (
     PowerSwitched,
     RerunAsked,
     ResponseFrozen,
+    ResponseTranscribed,
     SessionFinished,
     SessionStarted,
     SettingsNoted,
@@ -45,6 +46,7 @@ from harness.model.record import (
     TrialFinished,
     TrialStarted,
 )
+from harness.model.stimulus import Clip
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.session.liveness import Liveness
 from harness.session.take import ENGINE_ENDED
@@ -68,6 +70,8 @@ class Resumption:
     """Take → numbers of attempts that have begun and have no verdict."""
     response_hashes: dict[tuple[str, int, int], str] = field(default_factory=dict)
     """(trial, take, attempt) → SHA-256 of the response's clip."""
+    untranscribed: dict[tuple[str, int, int], Clip] = field(default_factory=dict)
+    """(trial, take, attempt) → clip of a response without a transcription by the harness."""
     judgments: set[str] = field(default_factory=set)
     """Ids of the judgments."""
     wakes: set[int] = field(default_factory=set)
@@ -128,6 +132,9 @@ class Resumption:
                 self.add_take((trial_id, take))
             case ResponseFrozen() as row:
                 self.response_hashes[(row.trial_id, row.take, row.attempt)] = row.clip.sha256
+                self.untranscribed[(row.trial_id, row.take, row.attempt)] = row.clip
+            case ResponseTranscribed() as row:
+                self.untranscribed.pop((row.trial_id, row.take, row.attempt), None)
             case JudgmentGiven(judgment=judgment):
                 self.judgments.add(judgment.id)
             case SettingsNoted(source=source, of=SettingsStage.ORIGINAL, settings=settings):

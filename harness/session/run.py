@@ -75,6 +75,8 @@ class ConductorContext:
     """The harness's own recogniser, in the background. It calls its second argument once from any thread, with the
     words, or with "" when it fails. None without a recogniser."""
     recogniser_name: str = ""
+    read_clip: Callable[[Clip], Waveform] | None = None
+    """Reads a stored sound of the session; HarnessError if it cannot. None without a recogniser."""
     on_rendered: Callable[[Trial, RenderedStimulus], None] | None = None
     """Called with each trial's sound before it is played, from the rendering thread."""
     linger: Callable[[], bool] = lambda: False

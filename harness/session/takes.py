@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -514,13 +515,26 @@ class Takes:
         trial_id, take, attempt = machine.trial.id, machine.take_number, freeze.attempt
         clip = run.save_clip(waveform, start_s)
         run.append(ResponseFrozen(trial_id, take, attempt, clip, freeze.starts, freeze.ends, freeze.truncated))
-        memory = machine.trial.memory
+        self._transcribe(machine.trial, take, attempt, lambda: waveform)
+        transcribing = (trial_id, take, attempt) in self.transcribing
+        return machine.response_frozen(run.now_s(), transcribing=transcribing)
+
+    def _transcribe(self, trial: Trial, take: int, attempt: int, read_sound: Callable[[], Waveform]) -> None:
+        transcribe, arrivals = self._run.context.transcribe, self._run.arrivals
         # Not the response of a prime: the harness's recogniser would load the host during the wait.
-        transcribe = context.transcribe if memory is None or memory.primed_by else None
-        if transcribe is not None:
-            self.transcribing.add((trial_id, take, attempt))
-            transcribe(waveform, lambda text: run.arrivals.put(TranscriptReady(trial_id, take, attempt, text)))
-        return machine.response_frozen(run.now_s(), transcribing=transcribe is not None)
+        if transcribe is not None and (trial.memory is None or trial.memory.primed_by):
+            transcribe(read_sound(), lambda text: arrivals.put(TranscriptReady(trial.id, take, attempt, text)))
+            self.transcribing.add((trial.id, take, attempt))
+
+    def transcribe_rest(self) -> None:
+        """Has the responses transcribed whose transcription the end of an earlier run has prevented."""
+        run, read_clip = self._run, self._run.context.read_clip
+        for (trial_id, take, attempt), clip in run.resumption.untranscribed.items():
+            if read_clip is not None and trial_id in run.trials:  # a life check is not in the plan
+                try:
+                    self._transcribe(run.trials[trial_id], take, attempt, partial(read_clip, clip))
+                except HarnessError as error:
+                    run.append(FaultMet("clips", f"the response {clip.name} is not transcribed: {error.what}"))
 
     def transcribed(self, message: TranscriptReady, arrived_s: float) -> None:
         """Logs the harness's transcription of a response, and notifies the machine that it is ready."""

@@ -307,6 +307,7 @@ class Engine:
             attended=self._is_attended,
             transcribe=transcriber.transcribe if transcriber else None,
             recogniser_name=transcriber.name if transcriber else "",
+            read_clip=partial(read_clip, self._folder.clips) if transcriber else None,
             linger=self._attended_by_a_client,
             checks=checks,
             disk_space_problem=partial(disk_space_problem, self._folder.path, bench.min_free_gb),

@@ -48,6 +48,7 @@ class House:
             renders=changes.pop("renders", Bursts()),
             clock=clock,
             on_state=self.states.append,
+            read_clip=lambda clip: log.clips[clip.name],
             answer=lambda id, ok, why: self.answers.__setitem__(id, (ok, why)),
             on_rendered=lambda trial, rendering: self.speaker.script(
                 waveform_sha256(rendering.waveform), trial.reference
