@@ -130,6 +130,7 @@ class Ambience:
     """Sound without a wake phrase, duration_s long, made of exactly one of pieces, noise and sayings.
 
     pieces: parts of recordings, played one after another. noise: a kind of noise, generated from `seed`.
+    a_weighting_db: the noise's A-weighted level minus the recipe's level, in dB; None: its level is not weighted.
     sayings: texts, spoken one after another with pauses, again and again until the time is filled; the last one is cut
     off there.
     """
@@ -139,6 +140,7 @@ class Ambience:
     pieces: tuple[RecordingPiece, ...] = ()
     noise: NoiseKind | None = None
     sayings: tuple[Saying, ...] = ()
+    a_weighting_db: float | None = None
     kind: Literal["ambience"] = "ambience"
 
 

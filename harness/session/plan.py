@@ -211,7 +211,8 @@ class _Planner:
         """How a trial sounds: by the matrix, else the trial, the query or the defaults. The caller adds its words."""
         defaults, axis = self._scenario.defaults, {name: value for name, _, value in cell}
         voice = requested_voice(defaults, template, query, axis)
-        level = defaults.level_dbfs if voice.is_person else self._level_dbfs(template, axis)
+        level, in_spl = (defaults.level_dbfs, False) if voice.is_person else requested_level(defaults, template, axis)
+        level = self._calibration(axis).dbfs(level) if in_spl else level
         gap_ms = next(value for value in (axis.get("gap_ms"), template.gap_ms, defaults.gap_ms) if value is not None)
         noise = axis.get("noise", defaults.noise)
         assert isinstance(gap_ms, int | float), gap_ms
@@ -251,11 +252,6 @@ class _Planner:
             for loudspeaker in loudspeakers
             if loudspeaker.calibration
         )
-
-    def _level_dbfs(self, template: TrialTemplate, axis: Mapping[AxisName, AxisValue]) -> float:
-        """The requested level in dBFS."""
-        level, in_spl = requested_level(self._scenario.defaults, template, axis)
-        return self._calibration(axis).dbfs(level) if in_spl else level
 
     def _calibration(self, axis: Mapping[AxisName, AxisValue]) -> Calibration:
         """The calibration of the loudspeaker of a cell; `check_compatibility` demands one for levels in dB SPL."""
@@ -370,7 +366,10 @@ class _Planner:
                 yield self._plan_listening(template, cell, repetition, trial_id, heard)
                 continue
             every_s = template.ambient.probe.every_s if template.ambient.probe else 0.0
-            soak = segments(template.ambient, f"{self._seed}:{trial_id}")
+            axis = {name: value for name, _, value in cell}
+            _, in_spl = requested_level(self._scenario.defaults, template, axis)
+            calibration = self._calibration(axis) if in_spl else None
+            soak = segments(template.ambient, f"{self._seed}:{trial_id}", calibration)
             for number, (source, ambience) in enumerate(soak, start=1):
                 listening = replace(heard, lead_in_s=0.0, tail_s=0.0, source=source, probe_every_s=every_s)
                 trial = self._plan_listening(template, cell, repetition, f"{trial_id}.s{number:04}", listening)

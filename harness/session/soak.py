@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from harness.model.calibration import Calibration
 from harness.model.frozen import frozen
 from harness.model.scenario import AmbientSource, AmbientSpec, TrialKind
 from harness.model.stimulus import Ambience, RecordingPiece, Saying, VoiceSpec
@@ -24,11 +25,12 @@ PAUSE_S = 0.9
 shorter, the speaker starts over."""
 
 
-def segments(spec: AmbientSpec, seed: str) -> Iterator[tuple[str, Ambience]]:
+def segments(spec: AmbientSpec, seed: str, calibration: Calibration | None = None) -> Iterator[tuple[str, Ambience]]:
     """The segments of a soak: the id of the source, and the sound of one ambient trial. A seed always gives the same.
 
     Each segment has one source. Each source gets its share of the segments, in an order drawn with the seed. The
-    recordings of a source are shuffled in every loop, and each segment continues where the last one ended.
+    recordings of a source are shuffled in every loop, and each segment continues where the last one ended. With a
+    calibration, a sound level meter shows the level of noise by its weighting.
     """
     total_s = spec.hours * 3600
     order = _apportion(spec.sources, spec.segments)
@@ -38,7 +40,10 @@ def segments(spec: AmbientSpec, seed: str) -> Iterator[tuple[str, Ambience]]:
     for source in order:
         duration_s = round(min(spec.segment_s, left_s), 6)
         left_s -= duration_s
-        yield source.id, streams[source.id].next(duration_s)
+        ambience = streams[source.id].next(duration_s)
+        if calibration is not None and calibration.weighting == "A" and ambience.noise is not None:
+            ambience = replace(ambience, a_weighting_db=calibration.weighting_db)
+        yield source.id, ambience
 
 
 def _apportion(sources: tuple[AmbientSource, ...], count: int) -> list[AmbientSource]:

@@ -10,7 +10,7 @@ import soxr
 from harness.model.errors import InputError, Place
 from harness.model.stimulus import Ambience, NoiseKind, NoiseSpec, RecordingPiece, Samples, Saying, Waveform
 from harness.sound.decoded_file import NO_TOTAL, ForwardFile
-from harness.sound.level import FULL_SCALE, active_speech_level, amplify, is_silent, rms_dbfs
+from harness.sound.level import FULL_SCALE, a_weighting_of, active_speech_level, amplify, is_silent, rms_dbfs
 from harness.sound.recordings import at_rate, check, opened
 from harness.sound.recordings import read as read_recording
 
@@ -91,14 +91,17 @@ class Ambiences:
         """Samples at rate_hz, shape (round(duration_s · rate_hz),); the same ambience gives the same samples.
 
         A recording is set to the active speech level as a whole file, so that a quiet passage stays quiet. Noise has
-        that RMS level. Sound that would clip is turned down as a whole. InputError for an unreadable or silent
-        recording.
+        that RMS level, or an A-weighted one. Sound that would clip is turned down as a whole. InputError for an
+        unreadable or silent recording.
         """
         count = round(ambience.duration_s * rate_hz)
         if ambience.pieces:
             samples = self._join_pieces(ambience.pieces, count, rate_hz, level_dbfs)
         elif ambience.noise is not None:
             noise = make_noise(NoiseSpec(ambience.noise, 0.0), count, rate_hz, level_dbfs, ambience.seed)
+            if ambience.a_weighting_db is not None:
+                excerpt = Waveform(noise.samples[: round(EXCERPT_S * rate_hz)], rate_hz)
+                noise = amplify(noise, ambience.a_weighting_db - a_weighting_of(excerpt))
             samples = _fade_ends(noise.samples.copy(), rate_hz)
         else:
             samples = _join_sayings(ambience, count, rate_hz, speak)

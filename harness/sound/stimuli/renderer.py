@@ -279,6 +279,8 @@ class Renderer:
             if fields[name] is not None and fields[name].get("phrase_end_s") is None:
                 fields[name].pop("phrase_end_s", None)
         if isinstance(recipe.query, Ambience):
+            if recipe.query.a_weighting_db is None:
+                del fields["query"]["a_weighting_db"]
             for piece in fields["query"]["pieces"]:
                 piece["path"] = content_sha256(piece["path"])
             engines = {saying.voice.engine for saying in recipe.query.sayings}

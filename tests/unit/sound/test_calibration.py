@@ -22,7 +22,7 @@ from harness.model.bench import Bench, Equipment
 from harness.model.calibration import Calibration, short_calibration
 from harness.model.errors import DeviceError, InputError, InputProblems
 from harness.model.record import AttemptStarted
-from harness.model.scenario import Scenario
+from harness.model.scenario import Scenario, TrialKind
 from harness.model.stimulus import Opening, Role, Waveform
 from harness.scenario.bench import load_bench
 from harness.scenario.compatibility import check_compatibility
@@ -189,6 +189,18 @@ def test_noise_and_openings_have_levels_of_their_own_in_db_spl(tmp_path: Path) -
         lead_in = Waveform(sound.samples[: round(0.4 * sound.rate_hz)], sound.rate_hz)
         by_meter = rms_dbfs(lead_in.samples) + a_weighting_of(lead_in) - offset_db + 93.7
         assert by_meter == pytest.approx(55, abs=0.5), dict(trial.conditions)
+
+
+@pytest.mark.parametrize(("weighting", "kind"), [("A", "pink"), ("A", "white"), ("Z", "pink")])
+def test_a_meter_shows_the_level_of_ambient_noise(tmp_path: Path, weighting: str, kind: str) -> None:
+    calibrate(tmp_path, "--meter-reading", "67.7", "--weighting", weighting)
+    ambient = SOAK.format("").replace("pink", kind)
+    trials = plan(scenario(tmp_path, ", level_spl: 60", ambient), load_bench(bench(tmp_path)))
+    sound = renderer().render(next(trial for trial in trials if trial.kind is TrialKind.AMBIENT).recipe).waveform
+    by_meter = rms_dbfs(sound.samples) + 93.7
+    if weighting == "A":
+        by_meter += a_weighting_of(sound) - a_weighting_of(noise_of("pink noise", -40, 4))
+    assert by_meter == pytest.approx(60, abs=0.1)
 
 
 CORNERS = BENCH.replace(
