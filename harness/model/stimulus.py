@@ -349,6 +349,14 @@ class Placement:
         return f"{self.room.id} {exact(self.distance_m)} m {exact(self.angle_deg)}°"
 
     @property
+    def direct_gain_db(self) -> float:
+        """Level of the direct sound at the device minus that of the stimulus; 0 where the device has that level."""
+        box = self.room.box
+        if box is None or self.room.level_at is LevelAt.DEVICE:
+            return 0.0
+        return -20 * math.log10(max(math.dist(box.talker_m(self.distance_m, self.angle_deg), box.device_m), NEAREST_M))
+
+    @property
     def problem(self) -> str:
         """Why no sound reaches the device from there; "" if it does."""
         box = self.room.box

@@ -11,7 +11,18 @@ from harness.base.findings import Findings, KeyPath
 from harness.model.bench import Bench, Equipment
 from harness.model.errors import nearest
 from harness.model.numbers import exact, fixed
-from harness.model.scenario import AxisName, AxisValue, Scenario, TrialKind, TrialTemplate, axes_of, requested_level
+from harness.model.scenario import (
+    PLACING,
+    AxisName,
+    AxisValue,
+    Defaults,
+    Scenario,
+    TrialKind,
+    TrialTemplate,
+    axes_of,
+    placement_of,
+    requested_level,
+)
 from harness.model.stimulus import NoiseSpec, Opening
 from harness.scenario.matrix import cells
 from harness.scenario.trial_playback import addressed_devices, cells_of, is_injected, listening_devices, talker_of
@@ -19,7 +30,7 @@ from harness.sound.calibration import problem_of, why_unknown
 from harness.sound.level import active_speech_level
 from harness.sound.recordings import read as read_recording
 
-_LEVEL_AXES: frozenset[AxisName] = frozenset(("level_spl", "level_dbfs", "position", "noise", "opening", "gain_db"))
+_LEVEL_AXES: frozenset[AxisName] = PLACING | {"level_spl", "level_dbfs", "position", "noise", "opening", "gain_db"}
 """The axes that decide how loud a loudspeaker plays."""
 
 
@@ -29,12 +40,14 @@ class _PlayedLevel(NamedTuple):
     - key_path: where the level is written.
     - level: in dB SPL if in_spl, else in dBFS.
     - axis: values of axes such as position, noise and gain_db.
+    - nearness_db: by how much it is louder at the device, since the talker of a simulated room is nearer than 1 m.
     """
 
     key_path: KeyPath
     level: float
     in_spl: bool
     axis: Mapping[AxisName, AxisValue]
+    nearness_db: float = 0.0
 
 
 def check_noise(scenario: Scenario, bench: Bench, findings: Findings) -> None:
@@ -103,10 +116,11 @@ def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
         if all(talker_of(scenario, trial, axis) for axis in cells_of(scenario, trial)):
             continue
         through_air = any(not is_injected(device, trial) for device in addressed_devices(trial, bench))
-        for key_path, level, in_spl, axis in _levels(scenario, number, with_recordings=has_calibration):
+        for played in _levels(scenario, number, with_recordings=has_calibration):
+            key_path, axis = played.key_path, played.axis
             noise = axis.get("noise")
             noise_spl = noise.level_spl if isinstance(noise, NoiseSpec) else None
-            if not through_air and (in_spl or noise_spl is not None):
+            if not through_air and (played.in_spl or noise_spl is not None):
                 findings.add(
                     key_path, f"{trial.id!r} is played over a wire, where dB SPL does not apply", "Use level_dbfs"
                 )
@@ -114,7 +128,7 @@ def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
                 continue
             speaker = _speaker_of(bench, axis)
             assert speaker is not None, bench.id
-            for summary, problem in _playback_problems(bench, speaker, level, in_spl, axis, today):
+            for summary, problem in _playback_problems(bench, speaker, played, today):
                 remedy = f"Run: harness admin calibrate {bench.path} {speaker.id}"
                 if "above" in problem:
                     remedy = "Lower the level, or that of the noise" if "noise" in problem else "Lower the level"
@@ -125,19 +139,17 @@ def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
 
 
 def _playback_problems(
-    bench: Bench, speaker: Equipment, level: float, in_spl: bool, axis: Mapping[AxisName, AxisValue], today: date
+    bench: Bench, speaker: Equipment, played: _PlayedLevel, today: date
 ) -> Iterator[tuple[str, str]]:
-    """Pairs (what cannot be played, why) for one level, and the noise and the gain with it; none if all can be played.
-
-    - level: of the speech, in dB SPL if `in_spl`, else in dBFS.
-    - axis: values of axes, with the noise.
-    """
+    """Pairs (what cannot be played, why) for one level, and the noise and the gain with it; none if all can be."""
+    _, level, in_spl, axis, nearness_db = played
     calibration, noise, gain_db = speaker.calibration, axis.get("noise"), axis.get("gain_db", 0.0)
     assert isinstance(gain_db, int | float), gain_db
     noise_dbfs = None
     dbfs = level
     if in_spl:
         dbfs = calibration.dbfs(level) if calibration else 0.0
+    dbfs += nearness_db
     if isinstance(noise, NoiseSpec) and (spl := noise.level_spl) is not None:
         noise_dbfs = calibration.dbfs(spl) if calibration else 0.0
         if not noise.positions and (problem := problem_of(speaker, spl, noise_dbfs, today)):
@@ -148,8 +160,11 @@ def _playback_problems(
     # The level at the device of noise that others play is not known if it is in dBFS.
     is_elsewhere = isinstance(noise, NoiseSpec) and noise.positions and noise.level_dbfs is not None
     own_noise_dbfs = None if is_elsewhere else noise_dbfs
-    if problem := problem_of(speaker, level if in_spl else None, dbfs, today, own_noise_dbfs, gain_db):
+    if problem := problem_of(
+        speaker, round(level + nearness_db, 1) if in_spl else None, dbfs, today, own_noise_dbfs, gain_db
+    ):
         stated = f"{exact(round(level, 1))} {'dB SPL' if in_spl else 'dBFS'}"
+        stated += " by a talker so near" if nearness_db else ""
         yield f"the loudspeaker {speaker.id!r} cannot play {stated}", problem
     if not isinstance(noise, NoiseSpec) or noise_dbfs is None:
         return
@@ -182,21 +197,33 @@ def _levels(scenario: Scenario, number: int, *, with_recordings: bool) -> Iterat
             for name, index in indices.items():
                 if name.startswith("level_"):
                     level_path = ("matrix", "axes", name, index)
-            yield _PlayedLevel(level_path, level, in_spl, values)
+            # Ambient sound has no room.
+            nearness_db = 0.0 if trial.kind is TrialKind.AMBIENT else _nearness_db(defaults, values)
+            yield _PlayedLevel(level_path, level, in_spl, values, nearness_db)
         opening, opening_index = values.get("opening", trial.opening), indices.get("opening")
         if isinstance(opening, Opening):
             opening_path: KeyPath = (*trial_path, "opening")
             if opening_index is not None:
                 opening_path = ("matrix", "axes", "opening", opening_index)
             level = opening.level_dbfs if opening.level_spl is None else opening.level_spl
-            yield _PlayedLevel(opening_path, level, opening.level_spl is not None, values | {"noise": None})
+            nearness_db = _nearness_db(defaults, values)
+            in_spl = opening.level_spl is not None
+            yield _PlayedLevel(opening_path, level, in_spl, values | {"noise": None}, nearness_db)
         for sound in recorded:
             active = active_speech_level(sound)
             if active is not None:
-                yield _PlayedLevel((*trial_path, "recordings"), active.level_dbfs, False, values)
+                path = (*trial_path, "recordings")
+                yield _PlayedLevel(path, active.level_dbfs, False, values, _nearness_db(defaults, values))
     if trial.ambient is not None and trial.ambient.probe is not None:
         level, in_spl = requested_level(defaults, replace(trial, level_dbfs=trial.ambient.probe.level_dbfs), {})
-        yield _PlayedLevel(default_path if in_spl else (*trial_path, "probe"), level, in_spl, {})
+        probe_path = default_path if in_spl else (*trial_path, "probe")
+        yield _PlayedLevel(probe_path, level, in_spl, {}, _nearness_db(defaults, {}))
+
+
+def _nearness_db(defaults: Defaults, axis: Mapping[AxisName, AxisValue]) -> float:
+    """By how much a stimulus is louder at the device than its level, since its talker is nearer than 1 m; else 0."""
+    placement = placement_of(defaults, axis)
+    return 0.0 if placement is None else max(0.0, placement.direct_gain_db)
 
 
 def _speaker_of(bench: Bench, axis: Mapping[AxisName, AxisValue]) -> Equipment | None:

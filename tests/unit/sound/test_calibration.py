@@ -57,6 +57,10 @@ trials:
 """
 SOAK = "  - {{id: soak, kind: ambient, hours: 0.02, sources: [{{noise: pink}}]{}}}\n"
 GAINS = "matrix: {axes: {gain_db: [3]}}"
+NEAR_TALKER = """\
+rooms: {box: {size_m: [5, 4, 2.5], rt60_s: 0, device_m: [2.5, 2, 1.5]}}
+matrix: {axes: {distance_m: [0.25, 1]}}
+"""
 OPENED = "matrix: {{axes: {{opening: [null, {{say: play, pause_s: 5, {}}}]}}}}"
 
 
@@ -132,6 +136,12 @@ def test_levels_asked_for_are_levels_played_from_0_to_minus_40_dbfs(tmp_path: Pa
         ("", ", noise: {kind: pink, level_spl: 60}", "", "'near' cannot play noise at 60 dB SPL: it is not calibrated"),
         (None, ", level_spl: 80", "matrix: {axes: {gain_db: [0, 12]}}", "92.0 dB with its gain is above its max_spl"),
         (None, ", level_dbfs: -9, noise: {kind: pink, snr_db: 0}", GAINS, "90.7 dB with its noise and gain is above"),
+        (
+            None,
+            ", level_spl: 80, room: box",
+            NEAR_TALKER,
+            "cannot play 80 dB SPL by a talker so near: 92.0 dB is above",
+        ),
         (None, "", OPENED.format("level_dbfs: -2"), "'near' cannot play -2 dBFS: 91.7 dB is above"),
         (None, "", OPENED.format("level_spl: 91"), "'near' cannot play 91 dB SPL: 91.0 dB is above"),
         (None, "", SOAK.format(", level_dbfs: -2") + "matrix: {axes: {position: [far]}}", "91.7 dB is above"),
