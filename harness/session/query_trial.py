@@ -385,7 +385,7 @@ class TrialMachine(Take):
         if not self._closing_id:  # at once, but no sound while a response is being transcribed
             return self._transcribing_until_s or self._now_s
         if not self._closing_done:
-            return self._since_s + SOUND_GUARD_S
+            return self._since_s + SOUND_GUARD_S + (self._rule.speak_within_s or 0.0)  # a person may take longer
         settle_s = SETTLE_IDLE_S if self._device.state is DeviceState.IDLE else SETTLE_S
         return self._quiet.until(settle_s, self._since_s)
 

@@ -227,9 +227,15 @@ def test_a_person_repeats_what_the_device_missed_and_closes_its_dialogue() -> No
     assert "never mind" in [prompt.text for prompt in person.asked]
 
 
-@pytest.mark.parametrize(("lost", "asked_for_s"), [("dut_link", SOUND_GUARD_S), ("mic", 0.0)])
-def test_closing_words_are_asked_for_until_they_are_said_or_cannot_be_heard(lost: str, asked_for_s: float) -> None:
-    closing = Defaults(voice=ANN, close_dialogue=CloseDialogue(say="never mind"))
+@pytest.mark.parametrize(
+    ("lost", "speak_within_s", "asked_for_s"),
+    [("dut_link", None, SOUND_GUARD_S), ("dut_link", SOUND_GUARD_S + 15, SOUND_GUARD_S + 15), ("mic", None, 0.0)],
+)
+def test_closing_words_are_asked_for_until_they_are_said_or_cannot_be_heard(
+    lost: str, speak_within_s: float | None, asked_for_s: float
+) -> None:
+    rule = RepromptRule(speak_within_s=speak_within_s)
+    closing = Defaults(voice=ANN, close_dialogue=CloseDialogue(say="never mind"), reprompt=rule)
     run, person = spoken(by_ann(2, defaults=closing), speaks=lambda number: number != 2)
     driver = next(driver for driver in run.drivers if driver.id == lost)
     with run.running():
