@@ -16,7 +16,7 @@ from harness.model.record import AttemptStarted, LevelMeasured
 from harness.model.stimulus import Channel, StimulusRecipe, Waveform
 from harness.model.trial import Trial
 from harness.sound.frames import ANALYSIS_HZ, HIGH_PASS_HZ
-from harness.sound.level import FLOOR_DBFS, active_speech_level, power_spectrum, rms_dbfs
+from harness.sound.level import FLOOR_DBFS, active_speech_level, power_spectrum
 from harness.sound.recordings import at_rate
 
 NO_NOISE: Mapping[str, Waveform] = MappingProxyType({})
@@ -144,8 +144,12 @@ def why_silent(trial: Trial, call_start_s: float, started_s: float, microphone: 
     pause, _ = microphone.cut(started_s + begins_s, started_s + ends_s)
     before, _ = microphone.cut(started_s - QUIET_WITHIN_S, started_s)
     block = round(MOMENT_S * before.rate_hz)
-    moments = [before.samples[start : start + block] for start in range(0, len(before.samples) - block + 1, block)]
-    pause_dbfs, room_dbfs = rms_dbfs(pause.samples), min(map(rms_dbfs, moments), default=-math.inf)
+    moments = [
+        Waveform(before.samples[start : start + block], before.rate_hz)
+        for start in range(0, len(before.samples) - block + 1, block)
+    ]
+    pause_dbfs = _rms_dbfs_without_rumble(pause)
+    room_dbfs = min(map(_rms_dbfs_without_rumble, moments), default=-math.inf)
     if pause_dbfs >= room_dbfs + SOUNDING_DB:
         return ""
     pause_text, room_text = fixed(pause_dbfs, 0), fixed(room_dbfs, 0)

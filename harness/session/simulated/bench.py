@@ -49,6 +49,8 @@ from harness.session.simulated.facts import DeviceTraits, Phrases, Truth
 
 RATE_HZ = 50
 """Sample rate. Sounds have the right lengths and parts, but hardly any samples."""
+HEARD_HZ = 400
+"""Sample rate of the microphone: a tone of half that frequency is heard above the rumble of a room."""
 BEAT_S = 4.0
 """Interval of heartbeats, in seconds."""
 MISSES_BEATS_S = 12.0
@@ -250,10 +252,10 @@ class SimulatedMicrophone(BenchPart):
     def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
         if self.lost:
             raise DeviceError("the microphone is not connected")
-        samples = np.zeros(max(1, math.ceil((end_s - start_s) * RATE_HZ)), dtype=np.float32)
-        first, last = (max(0, round((at_s - start_s) * RATE_HZ)) for at_s in self.room.sounding_s)
-        samples[first:last] = 0.1
-        return Waveform(samples, RATE_HZ), start_s
+        samples = np.zeros(max(1, math.ceil((end_s - start_s) * HEARD_HZ)), dtype=np.float32)
+        first, last = (max(0, round((at_s - start_s) * HEARD_HZ)) for at_s in self.room.sounding_s)
+        samples[first:last], samples[first:last:2] = 0.1, -0.1
+        return Waveform(samples, HEARD_HZ), start_s
 
     def level_dbfs(self) -> float | None:
         return None

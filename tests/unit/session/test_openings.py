@@ -118,23 +118,30 @@ def test_a_query_is_asked_while_the_device_speaks(heard: list[Later], outcome: s
 
 
 class Room:
-    """A microphone in a room: noise of one level, and of another in the pause."""
+    """A microphone in a room: a sound of one level, and of another in the pause. rumble: amplitude of 40 Hz."""
 
     id = "mic"
 
-    def __init__(self, quiet: float, pause: float, previous: float = 0.0) -> None:
-        self._sound = np.full(20 * 1000, quiet, dtype=np.float32)
-        self._sound[10_000 - 2500 : 10_000 - 1500] += np.float32(previous)
-        self._sound[10_000 + 2500 : 10_000 + 5000] = pause
+    def __init__(self, quiet: float, pause: float, previous: float = 0.0, rumble: float = 0.0) -> None:
+        self.amplitude = np.full(20 * 1000, quiet)
+        self.amplitude[10_000 - 2500 : 10_000 - 1500] += previous
+        self.amplitude[10_000 + 2500 : 10_000 + 5000] = pause
+        self._rumble = rumble * np.sin(2 * np.pi * 0.04 * np.arange(20 * 1000))
 
     def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
-        samples: Samples = self._sound[round(start_s * 1000) : round(end_s * 1000)]
+        sound = self.amplitude * np.tile((1, 1, -1, -1), 5 * 1000) + self._rumble
+        samples: Samples = sound[round(start_s * 1000) : round(end_s * 1000)].astype(np.float32)
         return Waveform(samples, 1000), start_s
 
 
 @pytest.mark.parametrize(
     ("room", "silent"),
-    [(Room(0.001, 0.01), False), (Room(0.001, 0.0015), True), (Room(0.001, 0.01, previous=0.05), False)],
+    [
+        (Room(0.001, 0.01), False),
+        (Room(0.001, 0.0015), True),
+        (Room(0.001, 0.01, previous=0.05), False),
+        (Room(0.001, 0.01, rumble=0.05), False),
+    ],
 )
 def test_a_device_sounds_if_it_is_louder_than_the_room_was_before(room: Room, silent: bool) -> None:
     trial = listening_trial(BY_AIR, opening=replace(OPENING, sounds=True))
@@ -146,7 +153,7 @@ def test_the_noise_of_the_trial_is_not_taken_for_the_device() -> None:
     trial = listening_trial(BY_AIR, opening=replace(OPENING, sounds=True))
     noisy = replace(trial, recipe=replace(trial.recipe, noise=NoiseSpec(NoiseKind.PINK, 5.0)))
     room = Room(0.001, 0.001)
-    room._sound[14_000:15_000] = 0.1  # the second before the phrase
+    room.amplitude[14_000:15_000] = 0.1  # the second before the phrase
     assert why_silent(noisy, 5.0, 10.0, room).startswith("device_silent")  # type: ignore[arg-type]
     assert why_silent(trial, 5.0, 10.0, room) == ""  # type: ignore[arg-type]
 
@@ -156,7 +163,7 @@ def test_the_ramp_of_noise_under_a_query_is_not_taken_for_the_device() -> None:
     ramped = NoiseSpec(NoiseKind.PINK, 5.0, ramp_s=2.0)
     noisy = replace(trial, recipe=replace(trial.recipe, noise=ramped, lead_in_s=0.0))
     room = Room(0.001, 0.001)
-    room._sound[13_000:15_000] = 0.1  # the two seconds before the phrase
+    room.amplitude[13_000:15_000] = 0.1  # the two seconds before the phrase
     assert why_silent(noisy, 5.0, 10.0, room).startswith("device_silent")  # type: ignore[arg-type]
 
 
