@@ -41,7 +41,7 @@ def learn_earcon(
     """Record a device's chime, and store it next to the bench as WAV and YAML.
 
     Make the device chime once while the harness records: say its wake phrase. The microphone must stand where it will
-    stand in the tests. Name the YAML file in the bench (`earcons: FILE`).
+    stand in the tests. If the bench names no YAML file yet, name it there (`earcons: FILE`).
     """
     from harness.model.bench import EarconMeaning
     from harness.scenario.bench import load_bench
@@ -65,10 +65,13 @@ def learn_earcon(
         chime = _cut_span(sound, start, end)
     else:
         chime = _cut_chime(sound, None if source is not None else folder / f"{name}.recording.wav")
-    yaml_path, wav_path = store(chime, EarconMeaning(meaning), name, folder)
+    earcons = bench.device(name).earcons if bench is not None else None
+    named = earcons.path if earcons is not None else None
+    yaml_path, wav_path = store(chime, EarconMeaning(meaning), name, folder, named)
     facts = f"{seconds(chime.duration_s)}, {fixed(rms_dbfs(chime.samples), 1)} dBFS"
     click.echo(plain_text(f"{wav_path}: the {meaning} chime of {name}, {facts}", 400))
-    click.echo(plain_text(f"Add to the bench, below {name}: `earcons: {yaml_path.name}`", 400))
+    if named is None:
+        click.echo(plain_text(f"Add to the bench, below {name}: `earcons: {yaml_path.name}`", 400))
 
 
 def _device_name(bench: Bench | None, device: str | None) -> str:

@@ -413,12 +413,12 @@ class EarconSound:
 
 @frozen
 class Earcons:
-    """The chimes of one device, as read from their file `path`. threshold: least score of a detection, 0–1."""
+    """A device's chimes, as read from their file `path` unless they are learned anew. threshold: least score, 0–1."""
 
     path: str
-    sha256: str
-    sounds: tuple[EarconSound, ...]
-    threshold: float
+    sha256: str = ""
+    sounds: tuple[EarconSound, ...] = ()
+    threshold: float = EARCON_THRESHOLD
 
 
 @frozen

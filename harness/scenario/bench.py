@@ -440,7 +440,9 @@ class _BenchReader:
         if EARCON in also:
             problem = f"a source cannot be called {EARCON!r}: that name means the device's chime"
             self._findings.add((*key_path, "also", EARCON), problem, "Choose another name", key=True)
-        earcons = self._read_earcons(name, keys.earcons) if keys.earcons is not None and self._is_measured else None
+        earcons = None
+        if keys.earcons is not None:
+            earcons = self._read_earcons(name, keys.earcons) if self._is_measured else Earcons(keys.earcons)
         return Device(
             id=name,
             profile=profile,

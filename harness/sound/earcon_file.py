@@ -166,15 +166,19 @@ def _is_tonal(recording: Waveform, span: tuple[int, int]) -> bool:
     return is_tonal([filled_share(sound[start : start + WINDOW_SAMPLES]) for start in starts])
 
 
-def store(chime: Waveform, meaning: EarconMeaning, device: str, folder: Path) -> tuple[Path, Path]:
+def store(
+    chime: Waveform, meaning: EarconMeaning, device: str, folder: Path, named: str | None = None
+) -> tuple[Path, Path]:
     """Writes a chime, and adds it to the device's YAML file, which keeps its other chimes.
 
-    Returns the paths of the YAML and the WAV file. InputError, and nothing is written, if the chime cannot be detected
-    or sounds like another one.
+    named: path of that file from the folder, as a bench names it; None: it has the name of the device. Returns the
+    paths of the YAML and the WAV file. InputError, and nothing is written, if the chime cannot be detected or sounds
+    like another one.
     """
     from harness.sound import recordings
 
-    yaml_path, wav_path = folder / f"{device}.earcons.yaml", folder / f"{device}.{meaning}.wav"
+    yaml_path = folder / (named or f"{device}.earcons.yaml")
+    wav_path = yaml_path.with_name(f"{device}.{meaning}.wav")
     keys = (
         parse_keys(read_bytes(yaml_path), str(yaml_path), EarconKeys)[0]
         if yaml_path.exists()
@@ -187,7 +191,7 @@ def store(chime: Waveform, meaning: EarconMeaning, device: str, folder: Path) ->
         if other is meaning or not name:
             continue
         names[other] = name
-        other_path = str(folder / name)
+        other_path = str(yaml_path.parent / name)
         earcons.append(_learned_earcon(device, other, recordings.read(other_path), keys.threshold, other_path))
     names[meaning] = wav_path.name
     refuse_alike(tuple(earcons))

@@ -254,20 +254,24 @@ def test_a_chime_is_learned_beside_others_in_folders_and_again_after_its_loss(tm
     assert len(list(learn("kitchen.earcon", read_earcons(path)))) == 2
 
 
-def test_a_lost_chime_of_a_bench_is_learned_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", ["unit.earcons.yaml", "chimes/other.yaml"])
+def test_a_lost_chime_of_a_bench_is_learned_again(tmp_path: Path, named: str) -> None:
+    (tmp_path / "chimes").mkdir()
     recording = tmp_path / "recording.wav"
     soundfile.write(recording, two_tones(), 48000)
-    _, sound = store(Waveform(two_tones(), 48000), EarconMeaning.WAKE, "unit", tmp_path)
+    _, sound = store(Waveform(two_tones(), 48000), EarconMeaning.WAKE, "unit", tmp_path, named)
     path = tmp_path / "bench.yaml"
     path.write_text(
         "bench: room\nmicrophone: {driver: microphone, sound_device: x}\n"
-        "devices: {unit: {profile: reference_assistant_black_box, earcons: unit.earcons.yaml}}\n"
+        f"devices: {{unit: {{profile: reference_assistant_black_box, earcons: {named}}}}}\n"
     )
     sound.unlink()
     with pytest.raises(InputProblems, match="Learn it again"):
         load_bench(path)
     options = [str(path), "--from", str(recording), "--start", "0", "--end", f"{len(two_tones()) / 48000:.3f}"]
-    assert CliRunner().invoke(learn_earcon, options, catch_exceptions=False).exit_code == 0
+    result = CliRunner().invoke(learn_earcon, options, catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "Add to the bench" not in result.output
     assert known(load_bench(path).devices[0].earcons).sounds
 
 
