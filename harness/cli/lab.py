@@ -36,6 +36,12 @@ def up(
     lab = Lab()
     start_s = time.monotonic()
     if not lab.up(settings, room):
+        stuck_parts = [f"{part.name}: {part.health}" for part in lab.status() if not part.healthy]
+        if stuck_parts:
+            raise LabError(
+                f"the virtual lab is running, but not healthy: {'; '.join(stuck_parts)}",
+                remedy="Stop it, and start it again: harness admin lab down",
+            )
         click.echo("The virtual lab is already running. To stop it: harness admin lab down")
         return
     if lab.started != LAB_PARTS:
