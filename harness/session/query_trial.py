@@ -106,12 +106,13 @@ class TrialMachine(Take):
         self._set_time(now_s)
         self.query_cut_s = query_cut_s
         self._earliest_sound_s = now_s if not_before_s is None else not_before_s
+        remembers = self.trial.memory is not None and self.trial.memory.primed_by
         if seen is not None:
+            self._device = Activity() if remembers else seen.activity_of(self.trial.sources, _BUSY)
             self._lost_sources = seen.down_links & self._needed_sources()
             if seen.gone_devices & set(self.trial.sources):
                 self._lost_sources.add(THE_DEVICE)
         self._quiet.last_sound_s = last_sound_s
-        remembers = self.trial.memory is not None and self.trial.memory.primed_by
         self._enter(Phase.WAITING, "before the follow-up" if remembers else "")
         return self._advance()
 
@@ -426,8 +427,8 @@ class TrialMachine(Take):
                 self._ask_about_effect(attempt)
             case Phase.ASKING_EFFECT if due or not attempt or attempt.effect_answered or not effect_question(attempt):
                 self._finish_checking()
-            case Phase.CLOSING:
-                self._close(due)
+            case Phase.CLOSING if due:
+                self._close()
             case Phase.WAITING if due and not self._paused:
                 self._go_on()
             case Phase.LINK_LOST:
@@ -517,12 +518,10 @@ class TrialMachine(Take):
             return "until the device has forgotten the dialogue"
         return "for a late answer" if self._may_answer_late() else ""
 
-    def _close(self, due: bool) -> None:
-        """Says the closing words, or ends their phase when it is due."""
+    def _close(self) -> None:
+        """Says the closing words when it is due, or ends their phase."""
         close = self.trial.close_dialogue
         assert close is not None
-        if not due:
-            return
         if not self._closing_id and not self._dialogue_may_be_open():  # it has become idle in the meantime
             self._finish_closing()
             return
@@ -569,8 +568,9 @@ class TrialMachine(Take):
             self._start()
 
     def _start(self) -> None:
+        if self._current is None and self._device.state in _BUSY:
+            self._device = Activity()  # it does not report the end of what it did in the trial before
         self._next_attempt()
-        quiet_since_s = self._quiet.since(self._now_s)
         self._previous = self._current
         self._was_idle_at_start = self._device.state is DeviceState.IDLE
         play_id = self._play_id(self._last_number)
@@ -579,7 +579,7 @@ class TrialMachine(Take):
         if self._quiet.span is not None and self.trial.responds:
             self._current.spans.append(self._quiet.span)
         self._enter(Phase.PLAYING, "")
-        self._start_attempt(quiet_since_s)
+        self._start_attempt(self._quiet.since(self._now_s))
 
     def _cut_query(self) -> None:
         """Ends the current query before its answer has ended."""

@@ -11,7 +11,7 @@ with a row (AttemptFinished). From the rows of all attempts, `trial_verdict` dec
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import NamedTuple, TypedDict, Unpack
@@ -204,6 +204,11 @@ class BenchState:
     def unreachable(self) -> set[str]:
         """Sources whose link is down or whose device is gone."""
         return self.down_links | self.gone_devices
+
+    def activity_of(self, sources: Iterable[str], states: Collection[DeviceState]) -> Activity:
+        """A copy of the activity of the first of these sources that is in one of these states; else an unknown one."""
+        activities = (self.activities.get(source, Activity()) for source in sources)
+        return replace(next((activity for activity in activities if activity.state in states), Activity()))
 
     def copy(self) -> BenchState:
         """A separate copy that can change."""

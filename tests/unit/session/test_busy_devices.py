@@ -87,6 +87,20 @@ def test_speech_that_goes_on_keeps_a_device_busy() -> None:
     assert play.started
 
 
+@pytest.mark.parametrize(("idle_s", "starts_s"), [(105.0, 105.0), (1000.0, 130.0)])
+def test_a_query_waits_while_the_device_still_answers_the_one_before(idle_s: float, starts_s: float) -> None:
+    state = BenchState()
+    state.observe(Status("dut_link", Stamp(99.0), DeviceState.SPEAKING))
+    machine = TrialMachine(trial(), 1, TIMING)
+    assert machine.begin(100.0, not_before_s=101.0, seen=state) == []
+    assert machine.tick(starts_s - 0.1) == []
+    if idle_s <= starts_s:
+        actions = machine.feed(Status("dut_link", Stamp(idle_s), DeviceState.IDLE), idle_s)
+    else:
+        actions = machine.tick(starts_s)
+    assert any(isinstance(action, AttemptStarted) for action in actions)
+
+
 @pytest.mark.parametrize(
     ("back", "starts_s"),
     [
