@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+
+def collect_rarely() -> None:
+    """Searches for cycles less often than by default, for a process that imports much: those objects stay."""
+    gc.set_threshold(10_000)
 
 
 @contextmanager
@@ -28,5 +32,7 @@ def gc_paused() -> Iterator[None]:
 
 def return_freed_memory() -> None:
     """Returns freed memory to the system, such as that of the parser of a long text; glibc would keep it."""
+    import ctypes  # here, since every command loads this module
+
     if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
         trim(0)

@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 import click
 
 from harness import __version__
+from harness.base.garbage_collection import collect_rarely
 from harness.base.signals import ASKED_TO_END, exit_soon
 from harness.cli.streams import open_streams, output_fault
 from harness.model.errors import HarnessError, InputError, Place
@@ -396,7 +397,7 @@ def group(ctx: click.Context) -> None:
 
 def main() -> None:
     """Entry point. A failure gives a message and an exit status; only a fault of the harness also gives a traceback."""
-    gc.set_threshold(10_000)  # the objects that imports make stay; by default Python often searches them for cycles
+    collect_rarely()
     open_streams()
     try:
         with exit_on_signals():

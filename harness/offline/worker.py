@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
+from harness.base.garbage_collection import collect_rarely
 from harness.base.plain_json import from_plain, to_plain
 from harness.base.processor import host_facts
 from harness.engines.offline_loading import load_engine
@@ -152,7 +153,7 @@ def _refusal(error: HarnessError, worker: Worker | None) -> bytes:
 
 def main(arguments: list[str]) -> int:
     """Runs a worker until its pipe of tasks closes. Returns the exit status."""
-    gc.set_threshold(10_000)  # as in harness.cli: engines import much
+    collect_rarely()
     tasks, answers, begun, parent, nice = map(int, arguments)
     _die_with(parent)
     os.nice(nice)
