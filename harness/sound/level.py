@@ -94,7 +94,7 @@ def is_silent(samples: Samples) -> bool:
 
 
 def active_speech_level(waveform: Waveform) -> ActiveLevel | None:
-    """Active speech level by ITU-T P.56, method B; None for silence, and for a click, which has none.
+    """Active speech level by ITU-T P.56, method B; None for silence.
 
     The thresholds are relative to the peak of the envelope instead of a converter's bits. The last threshold is found
     by bisection instead of interpolation. A gain therefore changes the level by exactly that gain.
@@ -115,8 +115,6 @@ def active_speech_level(waveform: Waveform) -> ActiveLevel | None:
     high_db = top_db - 90  # Below any threshold that 16-bit sound can need.
     while high_db < top_db and level_and_count(high_db)[0] - high_db > MARGIN_DB:
         high_db = min(high_db + 6, top_db)
-    if level_and_count(high_db)[0] - high_db > MARGIN_DB:  # the envelope does not reach a sound of up to about 50 ms
-        return None
     low_db = high_db - 6
     while high_db - low_db > 0.005:
         middle_db = (low_db + high_db) / 2
@@ -174,16 +172,15 @@ def amplify(waveform: Waveform, gain_db: float) -> Waveform:
 
 
 def at_level(waveform: Waveform, level_dbfs: float, name: str) -> Waveform:
-    """The waveform at that active speech level; InputError if it has none. It may clip: see `refuse_clipping`."""
+    """The waveform at that active speech level; InputError for silence. It may clip: see `refuse_clipping`."""
     active = active_speech_level(waveform)
     if active is None:
-        problem = f"{name} is {'silent' if is_silent(waveform.samples) else 'a click'}, so it has no level to set"
-        raise InputError(problem, remedy="Use a sound that contains speech")
+        raise InputError(f"{name} is silent, so it has no level to set", remedy="Use a sound that contains speech")
     return amplify(waveform, level_dbfs - active.level_dbfs)
 
 
 def at_level_unclipped(waveform: Waveform, level_dbfs: float) -> Waveform:
-    """The waveform at that active speech level, or as close as its peak allows; without one, it stays as it is."""
+    """The waveform at that active speech level, or as close as its peak allows; silence stays as it is."""
     active = active_speech_level(waveform)
     if active is None:
         return waveform

@@ -125,14 +125,6 @@ def test_silence_has_no_level(samples: Samples) -> None:
         at_level(silent, -26, "it")
 
 
-@pytest.mark.parametrize(("length_s", "padding_s"), [(0.04, 0), (0.0001, 1)])
-def test_a_click_has_no_level(length_s: float, padding_s: int) -> None:
-    click = Waveform(np.pad(np.full(round(length_s * RATE), 0.5, dtype=np.float32), padding_s * RATE), RATE)
-    assert active_speech_level(click) is None
-    with pytest.raises(InputError, match="a click"):
-        at_level(click, -26, "it")
-
-
 def test_suggested_highest_level_is_possible_and_the_next_is_not() -> None:
     speech = bursts(0.6, 0.5, 4)
     with pytest.raises(InputError, match="would clip") as refusal:
