@@ -85,7 +85,9 @@ BENCHES = {
 def test_resuming_an_archive_of_others_names_its_programs_and_needs_trust(way: str, tmp_path: Path) -> None:
     connection, more = BENCHES[way]
     text = (IN_PROCESS / "bench.yaml").read_text(encoding="utf-8")
-    text = text.replace("profile: device.yaml", f"profile: {IN_PROCESS / 'device.yaml'}")
+    profile = (IN_PROCESS / "device.yaml").read_text(encoding="utf-8")
+    rules = "lines: [{match: ^woke$, kind: wake}, {match: '^heard (?P<text>.+)', kind: transcript}]"
+    (tmp_path / "device.yaml").write_text(f"{profile}{rules}\n", encoding="utf-8")
     if connection:
         text = text[: text.index("\n      driver: in_process\n      speed: 50\n      mishear")] + f"{connection}\n"
         text = text.replace(", speed: 50", "")
