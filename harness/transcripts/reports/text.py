@@ -11,7 +11,7 @@ from statistics import median
 import numpy as np
 
 from harness.base.table import NO_LABEL, CrossTable, Field, Notes, Occurrences, Section, Table
-from harness.base.text_table import Column, note, padded, shown, text_table, width_of
+from harness.base.text_table import Column, note, padded, shown, width_of
 from harness.model.choices import ERROR_RATES, UNIT_NOUNS, AlignmentSelection, TextUnit
 from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING, fixed, hundredths, percent, points, probability
@@ -61,16 +61,6 @@ _SPEAKERS = (
     Column("err"),
     Column("sent.err", gives_way=4),
 )
-_DIFFERENCES = (
-    Column("sentences", gives_way=4),
-    Column("first", gives_way=1),
-    Column("second", gives_way=2),
-    Column("difference"),
-    Column("95 % interval"),
-    Column("p", gives_way=3),
-)
-
-_TESTS = (Column("test"), Column("over"), Column("first better"), Column("second better"), Column("p"))
 
 
 def report(
@@ -361,42 +351,37 @@ def comparison_lines(
             yield f"  without an error: {' against '.join(shares)} of the utterances"
             yield f"  {sentence(first, second, difference, MeasureKind.SHARE, more_is_better=True)}"
         yield ""
-        yield from _test_lines(pair.tests, len(comparisons), width, unit)
-        if by_groups:
-            yield from _group_comparison_lines(by_groups[index], width)
+        yield from _test_table(pair.tests, len(comparisons), unit).lines(width)
+        for grouping in by_groups[index] if by_groups else ():
+            if len(grouping.values) > 1:
+                yield from ("", *_group_comparison_table(grouping).lines(width, MAX_ROWS))
 
 
-def _test_lines(tests: Sequence[PairedTest], pairs: int, width: int, unit: TextUnit) -> Iterator[str]:
-    """A line for each test. pairs: number of pairs of systems, for which p is corrected."""
-    columns, rows = [*_TESTS], []
-    if pairs > 1:
-        columns.append(Column(f"p of {pairs} pairs"))
-    for test in tests:
-        cells = [
-            TEST_NAMES[test.by].format(rate=ERROR_RATES[unit]),
-            f"{test.units:,} {test.unit}",
-            f"{test.first_better:,}",
-            f"{test.second_better:,}",
-            probability(test.p),
-        ]
-        if pairs > 1:
-            cells.append(probability(test.adjusted))
-        rows.append(cells)
-    yield from text_table(columns, rows, width)
+def _test_table(tests: Sequence[PairedTest], pairs: int, unit: TextUnit) -> Table[PairedTest]:
+    """A row for each test. pairs: number of pairs of systems, for which p is corrected."""
+    fields: tuple[Field[PairedTest], ...] = (
+        Field("", "test", lambda test: TEST_NAMES[test.by].format(rate=ERROR_RATES[unit])),
+        Field("", "over", lambda test: f"{test.units:,} {test.unit}"),
+        Field("", "first better", lambda test: f"{test.first_better:,}"),
+        Field("", "second better", lambda test: f"{test.second_better:,}"),
+        Field("", "p", lambda test: probability(test.p)),
+        Field("", f"p of {pairs} pairs" if pairs > 1 else "", lambda test: probability(test.adjusted)),
+    )
+    return Table(fields, tests)
 
 
-def _group_comparison_lines(groupings: Sequence[GroupedComparison], width: int) -> Iterator[str]:
-    """A table for each grouping that splits the utterances: the first system against the second within each label."""
-    for grouping in groupings:
-        if len(grouping.values) < 2:
-            continue
-        rows = []
-        for label, pair in grouping.values:
-            figures = (str(pair.utterances), percent(pair.first_counts.wer, 2), percent(pair.second_counts.wer, 2))
-            rest = (points(pair.difference), points_interval(pair.interval), probability(pair.p))
-            rows.append((label or NO_LABEL, *figures, *rest))
-        yield ""
-        yield from text_table((Column(f"by {grouping.by}"), *_DIFFERENCES), rows, width, max_rows=MAX_ROWS)
+def _group_comparison_table(grouping: GroupedComparison) -> Table[tuple[str, SystemComparison]]:
+    """The first system against the second within each label of a grouping."""
+    fields: tuple[Field[tuple[str, SystemComparison]], ...] = (
+        Field("", f"by {grouping.by}", lambda row: row[0] or NO_LABEL),
+        Field("", "sentences", lambda row: row[1].utterances, gives_way=4),
+        Field("", "first", lambda row: percent(row[1].first_counts.wer, 2), gives_way=1),
+        Field("", "second", lambda row: percent(row[1].second_counts.wer, 2), gives_way=2),
+        Field("", "difference", lambda row: points(row[1].difference)),
+        Field("", "95 % interval", lambda row: points_interval(row[1].interval)),
+        Field("", "p", lambda row: probability(row[1].p), gives_way=3),
+    )
+    return Table(fields, grouping.values)
 
 
 def confusions_section(scoring: Scoring) -> Section:

@@ -186,26 +186,15 @@ class SystemReport:
         yield FigureRow(
             "emr", "EMR (exact match)", figures.exact.value, figures.exact_interval, _of_utterances(figures.exact)
         )
-        for name, value, interval in zip(
-            _PRECISION_RECALL_F1,
-            _values(figures.samples),
-            samples_intervals(overlaps, zero, cluster_overlaps),
-            strict=True,
-        ):
-            yield FigureRow(f"{name.lower()}_samples", f"{name}, samples", value, interval, basis)
+        intervals = samples_intervals(overlaps, zero, cluster_overlaps)
+        yield from _average_rows("{}_samples", "{}, samples", figures.samples, intervals, (basis,) * 3)
         labels = f"mean over {len(figures.labels):,} {'declared' if figures.declared else 'seen'} labels"
-        for name, value in zip(_PRECISION_RECALL_F1, _values(figures.macro), strict=True):
-            yield FigureRow(f"{name.lower()}_macro", f"{name}, macro", value, None, labels)
-        for name, value in zip(_PRECISION_RECALL_F1, _values(figures.weighted), strict=True):
-            text = "mean over labels, each weighted by its frequency in gold"
-            yield FigureRow(f"{name.lower()}_weighted", f"{name}, weighted", value, None, text)
-        sums = pooled(counts.labels.values())
+        yield from _average_rows("{}_macro", "{}, macro", figures.macro, _NO_INTERVALS, (labels,) * 3)
+        text = "mean over labels, each weighted by its frequency in gold"
+        yield from _average_rows("{}_weighted", "{}, weighted", figures.weighted, _NO_INTERVALS, (text,) * 3)
         intervals = pooled_intervals(counts.overlaps, [cluster.overlaps for cluster in clusters])
-        texts = _count_texts(sums, "intents")
-        for name, value, interval, text in zip(
-            _PRECISION_RECALL_F1, _values(figures.micro), intervals, texts, strict=True
-        ):
-            yield FigureRow(f"{name.lower()}_micro", f"{name}, micro", value, interval, text)
+        texts = _count_texts(pooled(counts.labels.values()), "intents")
+        yield from _average_rows("{}_micro", "{}, micro", figures.micro, intervals, texts)
         if self.outside is not None:
             shares = zip(*(scope_figures(intents, self.outside) for intents in (counts, *clusters)), strict=True)
             for (key, name, high), (share, *cluster_shares) in zip(_SCOPE, shares, strict=True):
@@ -229,20 +218,16 @@ def _slot_rows(
         yield FigureRow("slot_f1", "slot F1", None, None, NO_SLOTS, detail)
         return
     chunks = pooled(counts.chunks.values())
-    intervals: AverageIntervals = None, None, None
+    intervals = _NO_INTERVALS
     if samples:
         intervals = pooled_intervals(samples.chunks, [{pooled(slots.chunks.values()): 1} for slots in clusters])
     if figures.unplaced == figures.utterances:
         yield FigureRow(f"{key}slot_f1", f"slot F1{name}", None, None, NO_PLACES, detail)
     else:
         left_out = f"; {figures.unplaced:,} utterances without slot positions left out" if figures.unplaced else ""
-        texts = _count_texts(chunks, "chunks")
-        for part, value, interval, text in zip(
-            _PRECISION_RECALL_F1, _values(figures.micro), intervals, texts, strict=True
-        ):
-            part_key = f"{key}slot_{part.lower()}"
-            text_of_part = text + left_out if part == "F1" else text
-            yield FigureRow(part_key, f"slot {part}{name}", value, interval, text_of_part, detail)
+        *texts, f1_text = _count_texts(chunks, "chunks")
+        texts.append(f1_text + left_out)
+        yield from _average_rows(f"{key}slot_{{}}", f"slot {{}}{name}", figures.micro, intervals, texts, detail)
         text = "mean over concepts, each weighted by its frequency in gold"
         yield FigureRow(f"{key}slot_f1_weighted", f"slot F1, weighted{name}", figures.weighted.f1, None, text, detail)
     concepts = pooled(counts.concepts.values())
@@ -292,11 +277,22 @@ _SCOPE = (
 _SLU = {"slu_f1": "SLU-F1", "slu_word_f1": "SLU-F1, words", "slu_character_f1": "SLU-F1, characters"}
 
 
-_PRECISION_RECALL_F1 = ("precision", "recall", "F1")
+_NO_INTERVALS: AverageIntervals = None, None, None
 
 
-def _values(averages: Averages) -> Sequence[float | None]:
-    return averages.precision, averages.recall, averages.f1
+def _average_rows(
+    key: str,
+    name: str,
+    averages: Averages,
+    intervals: AverageIntervals,
+    texts: Sequence[str],
+    detail: Detail | None = None,
+) -> Iterator[FigureRow]:
+    """The rows of precision, recall and F1. key, name: with {} in the place of these words. texts: the counts of each
+    in words."""
+    values = averages.precision, averages.recall, averages.f1
+    for word, value, interval, text in zip(("precision", "recall", "F1"), values, intervals, texts, strict=True):
+        yield FigureRow(key.format(word.lower()), name.format(word), value, interval, text, detail)
 
 
 def _count_texts(counts: MatchCounts, noun: str) -> tuple[str, str, str]:

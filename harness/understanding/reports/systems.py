@@ -12,7 +12,6 @@ from harness.base.plain_json import to_plain
 from harness.base.table import Field, Notes, Section, Table
 from harness.base.text_table import join_blocks, shown
 from harness.model.numbers import NOTHING, counted, fixed, percent, points, probability
-from harness.statistics.intervals import Interval
 from harness.statistics.ratios import MIN_CLUSTERS
 from harness.statistics.text import percent_interval, points_interval
 from harness.understanding.comparison import Metric
@@ -104,28 +103,19 @@ _STAGES_IN_WORDS = (
 
 def _systems_table(results: Sequence[SystemResult]) -> Table[SystemResult]:
     def metric(metric: Metric) -> Field[SystemResult]:
-        return Field(
-            "",
-            METRIC_NAMES[metric],
-            lambda row: row.metrics[metric].value,
-            lambda row: _value_text(row.metrics[metric]),
-        )
+        return Field("", METRIC_NAMES[metric], lambda row: percent(row.metrics[metric].value, 2))
 
     return Table(
         [
             Field("", "system", lambda row: row.system.name),
             Field("", "kind", lambda row: KIND_NAMES[row.system.kind], left=True, gives_way=1),
-            Field("", "WER", lambda row: None, lambda row: NOTHING if row.words is None else percent(row.words.wer, 2)),
+            Field("", "WER", lambda row: NOTHING if row.words is None else percent(row.words.wer, 2)),
             *map(metric, METRICS),
-            Field("", "CPU", lambda row: None, lambda row: _cost_text(row, hours=True)),
-            Field("", "RTF", lambda row: None, lambda row: _cost_text(row, hours=False)),
+            Field("", "CPU", lambda row: _cost_text(row, hours=True)),
+            Field("", "RTF", lambda row: _cost_text(row, hours=False)),
         ],
         results,
     )
-
-
-def _value_text(value: MetricValue) -> str:
-    return percent(value.value, 2)
 
 
 def _cost_text(row: SystemResult, *, hours: bool) -> str:
@@ -143,7 +133,7 @@ def _losses_table(results: Sequence[SystemResult]) -> Table[SystemResult]:
         return f"{row.stages.get(stage, 0):,}"
 
     def losses(stage: LostStage | None) -> Field[SystemResult]:
-        return Field("", _STAGE_NAMES[stage], lambda row: None, lambda row: count(row, stage))
+        return Field("", _STAGE_NAMES[stage], lambda row: count(row, stage))
 
     return Table([Field("", "system", lambda row: row.system.name), *map(losses, _STAGES)], results)
 
@@ -153,32 +143,24 @@ def _intervals_table(results: Sequence[SystemResult]) -> Table[tuple[str, str, M
     return Table(
         [
             Field("", "metric", lambda row: row[0]),
-            Field("", "system", lambda row: row[1], lambda row: shown(row[1], MAX_TEXT_CHARS), left=True),
-            Field("", "value", lambda row: None, lambda row: _value_text(row[2])),
-            Field("", "over utterances", lambda row: None, lambda row: percent_interval(row[2].interval)),
-            Field("", "over talkers", lambda row: None, lambda row: percent_interval(row[2].over_talkers)),
+            Field("", "system", lambda row: shown(row[1], MAX_TEXT_CHARS), left=True),
+            Field("", "value", lambda row: percent(row[2].value, 2)),
+            Field("", "over utterances", lambda row: percent_interval(row[2].interval)),
+            Field("", "over talkers", lambda row: percent_interval(row[2].over_talkers)),
         ],
         rows,
     )
 
 
 def _differences_table(difference: SystemDifference) -> Table[Metric]:
-    def interval(metric: Metric) -> Interval | None:
-        return difference.metrics[metric].interval
-
+    metrics = difference.metrics
     return Table(
         [
             Field("", "metric", lambda metric: METRIC_NAMES[metric]),
-            Field(
-                "",
-                "difference",
-                lambda _: None,
-                lambda metric: points(difference.metrics[metric].difference),
-                main=True,
-            ),
-            Field("", "over utterances", lambda _: None, lambda metric: points_interval(interval(metric))),
-            Field("", "p (Holm)", lambda _: None, lambda metric: probability(difference.p_holm[metric])),
-            Field("", "over talkers", lambda _: None, lambda metric: points_interval(difference.over_talkers[metric])),
+            Field("", "difference", lambda metric: points(metrics[metric].difference), main=True),
+            Field("", "over utterances", lambda metric: points_interval(metrics[metric].interval)),
+            Field("", "p (Holm)", lambda metric: probability(difference.p_holm[metric])),
+            Field("", "over talkers", lambda metric: points_interval(difference.over_talkers[metric])),
         ],
         METRICS,
     )

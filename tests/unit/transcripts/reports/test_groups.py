@@ -144,9 +144,8 @@ def test_table_columns_stay_aligned_with_any_labels(width: int) -> None:
     for groupings in (LISTED, hostile()):
         breakdown = figures(first, groupings)
         lines = list(lines_of(breakdown, width))
-        lines += text._group_comparison_lines(
-            [compare_by_group(first, two, partition) for partition in breakdown.partitions], width
-        )
+        for partition in breakdown.partitions:
+            lines += text._group_comparison_table(compare_by_group(first, two, partition)).lines(width)
         assert all(line.isprintable() for line in lines)
         heads = [(head, rule) for head, rule in pairwise(lines) if rule.startswith("─") and head.startswith("by ")]
         assert len(heads) == 2 * len(breakdown.grouped)
