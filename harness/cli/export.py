@@ -182,16 +182,9 @@ def _export_logs(
 
 def _export_junit(folder: Path, target: str, *, to_stderr: bool) -> None:
     """Writes the JUnit report. target: a file, STREAM or BY_SESSION."""
-    from harness.report import junit
+    from harness.report.junit import junit
 
-    report = junit.junit(folder)
-    if target == STREAM:
-        sys.stdout.buffer.write(report)
-        sys.stdout.buffer.flush()
-        return
-    path = Path(target or f"{_file_name(folder.resolve().name)}.junit.xml")
-    junit.write(path, report)
-    click.echo(f'Writing JUnit report to "{plain_text(str(path))}"', err=to_stderr)
+    _write(target or f"{_file_name(folder.resolve().name)}.junit.xml", junit(folder), "JUnit report", err=to_stderr)
 
 
 def _export_metrics(folder: Path, target: str, *, to_stderr: bool) -> None:
@@ -201,11 +194,7 @@ def _export_metrics(folder: Path, target: str, *, to_stderr: bool) -> None:
 
     with drawn_progress():
         metrics = prometheus(read_session(folder, later_rows(folder)), read_scenario(folder))
-    if target == STREAM:
-        sys.stdout.write(metrics)
-        return
-    write_atomically(Path(target), metrics.encode())
-    click.echo(f'Writing metrics to "{plain_text(target)}"', err=to_stderr)
+    _write(target, metrics.encode(), "metrics", err=to_stderr)
 
 
 def _export_trials(folder: Path, csv_target: str | None, parquet_target: str | None, *, to_stderr: bool) -> None:
@@ -217,15 +206,11 @@ def _export_trials(folder: Path, csv_target: str | None, parquet_target: str | N
         demand_parquet()
     figures = figures_of(folder)
     table = trial_table(*figures)
-    if csv_target == STREAM:
-        print_file(trials_csv(*figures))
-    elif csv_target is not None:
-        write_atomically(Path(csv_target), trials_csv(*figures))
+    rows = counted(len(table.rows), "row")
+    if csv_target is not None:
+        _write(csv_target, trials_csv(*figures), rows, err=to_stderr)
     if parquet_target is not None:
-        write_atomically(Path(parquet_target), parquet_of(table, TRIALS_SCHEMA))
-    for target in (csv_target, parquet_target):
-        if target not in (None, STREAM):
-            click.echo(f'Writing {counted(len(table.rows), "row")} to "{plain_text(str(target))}"', err=to_stderr)
+        _write(parquet_target, parquet_of(table, TRIALS_SCHEMA), rows, err=to_stderr)
 
 
 def _export_events(folder: Path, target: str, *, to_stderr: bool) -> None:
@@ -244,11 +229,7 @@ def _export_events(folder: Path, target: str, *, to_stderr: bool) -> None:
         row = {"file": file, "seq": entry.seq, "run": entry.run, "at_s": entry.at_s, "wall_s": entry.wall_s}
         lines.append(json.dumps(row | RECORDS.dump_python(entry.record, mode="json")))
     content = "".join(line + "\n" for line in lines).encode()
-    if target == STREAM:
-        print_file(content)
-        return
-    write_atomically(Path(target), content)
-    click.echo(f'Writing {counted(len(entries), "row")} to "{plain_text(target)}"', err=to_stderr)
+    _write(target, content, counted(len(entries), "row"), err=to_stderr)
 
 
 def _export_transcripts(session: Path, folder: Path, device: str | None, *, to_stderr: bool) -> None:
@@ -276,6 +257,15 @@ def _export_transcripts(session: Path, folder: Path, device: str | None, *, to_s
         paths = (str(folder / f"{attempt}{suffix}") for suffix in (".ref.trn", ".trn", ".groups.csv"))
         reference, hypothesis, groups = (plain_text(shlex.quote(path)) for path in paths)
         click.echo(f"  harness score -r {reference} -H {hypothesis} --groups {groups}", err=to_stderr)
+
+
+def _write(target: str, content: bytes, subject: str, *, err: bool) -> None:
+    """Prints a result if the target is STREAM. Otherwise writes that file, and reports this. err: on standard error."""
+    if target == STREAM:
+        print_file(content)
+    else:
+        write_atomically(Path(target), content)
+        click.echo(f'Writing {subject} to "{plain_text(target)}"', err=err)
 
 
 def _write_log(path: Path, text: str) -> None:

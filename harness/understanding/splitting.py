@@ -38,12 +38,23 @@ def _parts_by_index(clusters: Sequence[_Cluster], shares: Sequence[float], *, by
     """Index of an utterance → its part: the one that needs it most, for its rarest label, or for its own size alone."""
     label_counts = sum((cluster.labels for cluster in clusters), Counter[str]())
     utterances = sum(len(cluster.indices) for cluster in clusters)
-    part_needs = [_PartNeeds(share / sum(shares), utterances, label_counts) for share in shares]
+    part_shares = [share / sum(shares) for share in shares]
+    # What each part still lacks.
+    lacking_utterances = [share * utterances for share in part_shares]
+    lacking_labels = [{label: share * count for label, count in label_counts.items()} for share in part_shares]
     part_by_index: dict[int, int] = {}
     for cluster in _rarest_first(clusters, label_counts):
-        needs = [part.missing_counts(cluster) if by_label else part.missing_share() for part in part_needs]
+        if by_label:
+            needs = [
+                (labels[cluster.rarest], count)
+                for labels, count in zip(lacking_labels, lacking_utterances, strict=True)
+            ]
+        else:  # in proportion to the share, so that no part lacks more than an empty one
+            needs = [(count / share, 0.0) for count, share in zip(lacking_utterances, part_shares, strict=True)]
         chosen = needs.index(max(needs))
-        part_needs[chosen].add(cluster)
+        lacking_utterances[chosen] -= len(cluster.indices)
+        for label, count in cluster.labels.items():
+            lacking_labels[chosen][label] -= count
         part_by_index.update(dict.fromkeys(cluster.indices, chosen))
     return part_by_index
 
@@ -83,26 +94,3 @@ def _rarest_first(clusters: Sequence[_Cluster], label_counts: Counter[str]) -> l
     for cluster in clusters:
         cluster.rarest = min(cluster.labels, key=lambda label: (label_counts[label], label))
     return sorted(clusters, key=lambda cluster: (label_counts[cluster.rarest], cluster.rarest, -len(cluster.indices)))
-
-
-class _PartNeeds:
-    """How many utterances a part still lacks, in total and of each label."""
-
-    def __init__(self, share: float, utterances: int, label_counts: Counter[str]) -> None:
-        self._share = share
-        self._utterances = share * utterances
-        self._labels = {label: share * count for label, count in label_counts.items()}
-
-    def missing_counts(self, cluster: _Cluster) -> tuple[float, float]:
-        """How many utterances with the cluster's rarest label the part lacks, then how many in total."""
-        return self._labels[cluster.rarest], self._utterances
-
-    def missing_share(self) -> tuple[float]:
-        """How many utterances the part lacks, in proportion to its share. No part lacks more than an empty one."""
-        return (self._utterances / self._share,)
-
-    def add(self, cluster: _Cluster) -> None:
-        """Puts a cluster into the part."""
-        self._utterances -= len(cluster.indices)
-        for label, count in cluster.labels.items():
-            self._labels[label] -= count

@@ -186,21 +186,23 @@ def command(
         _compare(sources, options, WordRules(normalise, marks=MarkScope.NONE), targets)
         return
     with ExitStack() as stack:
-        inputs = _read_inputs(sources, stack)
-    options.demand_groups(inputs.pairs.gold)
+        pairs, on_reference, on_transcript, notes = _read_inputs(sources, stack)
+    options.demand_groups(pairs.gold)
+    # With tags, gold and the predictions on it have the same words, so that places of slots can be compared.
+    placed = any(utterance.tags is not None for utterance in pairs.gold.utterances)
     scored = cascade(
-        inputs.pairs,
-        inputs.on_reference,
-        inputs.on_transcript,
-        options.rule(ordered=inputs.ordered, places=inputs.placed),
+        pairs,
+        on_reference,
+        on_transcript,
+        options.rule(ordered=placed or not sources.sessions, places=placed),
         WordRules(normalise, marks=MarkScope.NONE),
         zero=options.zero,
         labels=declared,
         by=options.by or None,
     )
     as_json = None if targets.json_target is None else cascade_json(scored)
-    html = None if targets.html_target is None else page(scored, inputs.notes).encode()
-    targets.write(as_json, html, lines(scored, width(), notes=inputs.notes, max_listed=listed))
+    html = None if targets.html_target is None else page(scored, notes).encode()
+    targets.write(as_json, html, lines(scored, width(), notes=notes, max_listed=listed))
     if max_sfa_loss is not None:
         from harness.statistics.verdict import SHARE, DeclaredLimit
 
@@ -241,23 +243,21 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
     from harness.understanding.systems import ComparedSystem, SystemKind
 
     gold = None if sources.gold is None else _read_gold(sources, stack, needs_texts=sources.model is not None)
-    if gold is not None:
-        gold = add_groups(gold, stack.enter_context(open_input(sources.groups)) if sources.groups else None)
-    live: _LiveTrials | None = None
+    live: list[ComparedSystem] = []
+    rules: dict[str, RecognitionRule] = {}
     notes: list[tuple[str, str]] = []
     if sources.live:
-        live = _read_live_trials(sources.live, sources.attempt, gold)
-        gold = live.gold
-        notes += live.notes
+        gold, devices, rules = _read_live_trials(sources.live, sources.attempt, gold, notes)
+        live = [ComparedSystem("live", SystemKind.LIVE, devices)]
     assert gold is not None
     systems: list[ComparedSystem] = []
     if sources.model is not None:
         systems += _systems_of_model(sources.model, sources, gold, stack, notes)
     systems += (_system_of_sound(name, path, gold, stack) for name, path in map(_split_name, sources.pred_sound))
-    if live is not None:
-        systems.append(ComparedSystem("live", SystemKind.LIVE, live.devices))
-        systems = [replace(system, frames=_normalise_values(system.frames, live.rules, gold)) for system in systems]
-        gold = _normalise_values(gold, live.rules)
+    systems += live
+    if live:
+        systems = [replace(system, frames=_normalise_values(system.frames, rules, gold)) for system in systems]
+        gold = _normalise_values(gold, rules)
     names = [system.name for system in systems]
     if twice := next((name for name in names if names.count(name) > 1), None):
         remedy = "Give them different names: --heard a=FILE --heard b=FILE"
@@ -308,24 +308,11 @@ def _split_name(text: str) -> tuple[str, str]:
     return name or Path(path).stem, path
 
 
-@frozen
-class _LiveTrials:
-    """The trials of sessions that have gold.
-
-    - gold: an utterance with the expected answer for each trial.
-    - devices: what devices reported.
-    - rules: how values are compared, by the id of the trial.
-    - notes: (name, text) for the report.
-    """
-
-    gold: Corpus
-    devices: Corpus
-    rules: Mapping[str, RecognitionRule]
-    notes: tuple[tuple[str, str], ...]
-
-
-def _read_live_trials(session_names: Sequence[str], attempt: CountedAttempt, gold: Corpus | None) -> _LiveTrials:
-    """Reads what devices reported in sessions. InputError if no trial has gold.
+def _read_live_trials(
+    session_names: Sequence[str], attempt: CountedAttempt, gold: Corpus | None, notes: list[tuple[str, str]]
+) -> tuple[Corpus, Corpus, dict[str, RecognitionRule]]:
+    """An utterance with the expected answer for each trial of sessions, what devices reported, and how values are
+    compared, by the id of the trial. Adds to the notes. InputError if no trial has gold.
 
     gold: an utterance for each query, with its id; None to take what each trial expects.
     """
@@ -352,7 +339,7 @@ def _read_live_trials(session_names: Sequence[str], attempt: CountedAttempt, gol
     if not trials:
         remedy = "Name a session with trials of kind understand, whose queries have the ids of gold"
         raise InputError(f"no trial of {names} has gold and a reported frame", remedy=remedy)
-    notes = [("attempt", f"{attempt} of each trial")]
+    notes.append(("attempt", f"{attempt} of each trial"))
     if corpora.unknown:
         notes.append(("unknown", f"{listed(corpora.unknown)}: no report of what was understood, not counted"))
     if ids_without_gold:
@@ -363,7 +350,7 @@ def _read_live_trials(session_names: Sequence[str], attempt: CountedAttempt, gol
         notes.append(("repetitions", f"{repeated}; intervals over utterances do not allow for this"))
     path = names if gold is None else gold.path
     rules = {id_: trial.recognised for id_, trial in corpora.trials.items()}
-    return _LiveTrials(Corpus(path, tuple(trials)), Corpus(names, corpora.predicted.utterances), rules, tuple(notes))
+    return Corpus(path, tuple(trials)), Corpus(names, corpora.predicted.utterances), rules
 
 
 def _normalise_values(corpus: Corpus, rules: Mapping[str, RecognitionRule], gold: Corpus | None = None) -> Corpus:
@@ -405,31 +392,16 @@ def _answers_to(gold: Corpus, corpus: Corpus) -> Corpus:
     return Corpus(corpus.path, tuple(answers))
 
 
-@frozen
-class _Inputs:
-    """What one cascade is scored from.
+def _read_inputs(
+    sources: CascadeSources, stack: ExitStack
+) -> tuple[HeardCorpus, Corpus, Corpus, list[tuple[str, str]]]:
+    """Reads everything and runs the model, if there is one. InputError for files that do not belong together.
 
-    - on_reference, on_transcript: the predictions.
-    - ordered: whether the slots of gold have an order.
-    - placed: whether gold and the predictions on it have the same words, so that places of slots can be compared.
-    - notes: (name, text) for the report.
+    Returns gold with its transcripts, the predictions on either, and notes (name, text) for the report.
     """
-
-    pairs: HeardCorpus
-    on_reference: Corpus
-    on_transcript: Corpus
-    ordered: bool
-    placed: bool
-    notes: tuple[tuple[str, str], ...]
-
-
-def _read_inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
-    """Reads everything and runs the model, if there is one. InputError for files that do not belong together."""
     from harness.understanding.cascade import join_transcripts, predict_corpus
 
     gold = _read_gold(sources, stack) if sources.gold else None
-    if gold is not None and sources.groups:
-        gold = add_groups(gold, stack.enter_context(open_input(sources.groups)))
     if sources.sessions:
         gold, heard, notes = _session_texts(sources.sessions, sources.attempt, gold)
     else:
@@ -439,8 +411,6 @@ def _read_inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
         raise InputError("--gold is missing", remedy="Give --gold FILE|FOLDER: annotated utterances, with text")
     pairs = join_transcripts(gold, heard, missing_is_silence=sources.missing_is_silence)
     _demand_pairs(gold, heard, pairs)
-    placed = any(utterance.tags is not None for utterance in pairs.gold.utterances)
-    ordered = placed or not sources.sessions
     if sources.model is None:
         predictions = (_read_corpus(path or "", stack) for path in (sources.pred_reference, sources.pred_heard))
         on_reference, on_transcript = (_compared_predictions(corpus, pairs) for corpus in predictions)
@@ -453,16 +423,16 @@ def _read_inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
         notes += [("model", f"{plain_text(str(sources.model), 200)} ({model.name})"), ("model reads", style)]
         on_reference = predict_corpus(pairs.gold, predict, str(sources.model))
         on_transcript = predict_corpus(transcripts, predict, str(sources.model))
-    return _Inputs(pairs, on_reference, on_transcript, ordered, placed, tuple(notes))
+    return pairs, on_reference, on_transcript, notes
 
 
 def _read_gold(sources: CascadeSources, stack: ExitStack, *, needs_texts: bool = True) -> Corpus:
-    """The gold corpus. needs_texts: whether a model will read its texts; then InputError if it has none."""
+    """Gold with its groups. needs_texts: whether a model will read its texts; then InputError if it has none."""
     gold, _ = read_gold(stack.enter_context(open_input(sources.gold or "")), None, sources.split)
     if needs_texts and not any(utterance.words for utterance in gold.utterances):
         remedy = "Name a BIO folder or a JSONL file; a CSV file of intents has no text"
         raise InputError("gold has no text to predict from", place=Place(gold.path), remedy=remedy)
-    return gold
+    return add_groups(gold, stack.enter_context(open_input(sources.groups)) if sources.groups else None)
 
 
 def _read_corpus(path: str, stack: ExitStack) -> Corpus:
@@ -506,12 +476,9 @@ def _style_transcripts(pairs: HeardCorpus, style: TranscriptStyle) -> tuple[Corp
         replace(utterance, words=_spell(utterance.words, lower=lower, bare=bare))
         for utterance in pairs.heard.utterances
     )
-    omissions = []
-    if lower:
-        omissions.append("without capitals")
-    if bare:
-        omissions.append("without punctuation")
-    return Corpus(pairs.heard.path, utterances), f"transcripts {' and '.join(omissions)}, as gold is written"
+    omissions = {"without capitals": lower, "without punctuation": bare}
+    omissions_text = " and ".join(text for text, is_omitted in omissions.items() if is_omitted)
+    return Corpus(pairs.heard.path, utterances), f"transcripts {omissions_text}, as gold is written"
 
 
 def _spell(words: Sequence[str], *, lower: bool, bare: bool) -> tuple[str, ...]:

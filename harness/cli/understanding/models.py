@@ -113,15 +113,15 @@ def train(
         if understander in names(Group.AUDIO_UNDERSTANDERS):
             raise InputError(f"{understander} learns from sound", remedy="Give --audio LIST.csv")
         training.make_understander(understander, parsed_settings, seed)
-    splits = _read_splits(data, form)
+    learned, held_out, _ = _read_splits(data, form)
     sounds = _read_sound_lists(audio)
     demand_place(out, force=force)
     system: SavesModel
     if audio:
-        corpora = (splits.train, splits.held_out)
+        corpora = (learned, held_out)
         system, facts = training.train_from_sound(understander, parsed_settings, seed, corpora, sounds, _print_progress)
     else:
-        trained = training.train(understander, parsed_settings, seed, splits.train, splits.held_out, _print_progress)
+        trained = training.train(understander, parsed_settings, seed, learned, held_out, _print_progress)
         system, facts = trained.understander, trained.facts
     save_model(understander, system, out, facts, force=force)
     figures = ", ".join(f"{Metric(metric).in_words} {percent(value, 2)}" for metric, value in facts.held_out)
@@ -319,19 +319,19 @@ def _results_on_test(
 
     corpora = []
     for folder in data:
-        splits = _read_splits(folder)
-        if splits.test is None:
+        train, held_out, test = _read_splits(folder)
+        if test is None:
             raise InputError(
                 "there is no split test", place=Place(str(folder)), remedy="Name the split to score `test`"
             )
-        corpora.append((folder, (splits.train, splits.held_out, _with_tags(splits.test))))
-    for folder, (train, held_out, test) in corpora:
+        corpora.append((folder, (train, held_out, _with_tags(test))))
+    for folder, splits in corpora:
         rows = []
         for contender in contenders:
             _print_progress(f"{folder}: {contender.name}")
-            rows.append(bench(contender, (train, held_out, test), seed, _print_progress))
+            rows.append(bench(contender, splits, seed, _print_progress))
         rows += _published_rows(folder, published)
-        title = f"{len(test.utterances):,} test utterances, seed {seed}"
+        title = f"{len(splits[2].utterances):,} test utterances, seed {seed}"
         yield _CorpusResults(folder, {"seed": seed}, title, rows)
 
 
@@ -370,22 +370,16 @@ def _print_results(results: Iterable[_CorpusResults], json_target: str | None) -
         write_output(json_target, [json.dumps(documents, indent=1) + "\n"])
 
 
-@frozen
-class _Splits:
-    """The splits of a data folder. held_out, test: None if the folder has no such split."""
-
-    train: Corpus
-    held_out: Corpus | None
-    test: Corpus | None
-
-
 def _print_progress(line: str) -> None:
     """Prints to standard error, so that standard output contains only results."""
     click.echo(plain_text(line), err=True)
 
 
-def _read_splits(folder: Path, form: str | None = None) -> _Splits:
-    """The splits of a folder. Those to learn from get tags in place of slots. InputError without a split `train`."""
+def _read_splits(folder: Path, form: str | None = None) -> tuple[Corpus, Corpus | None, Corpus | None]:
+    """The splits of a folder for training, for holding out, and for tests; the latter two are None if it has none.
+
+    Those to learn from get tags in place of slots. InputError without a split `train`.
+    """
     from harness.understanding.files.corpus_file import read_splits
 
     splits = read_splits(folder, CorpusFormat(form) if form else None)
@@ -399,7 +393,7 @@ def _read_splits(folder: Path, form: str | None = None) -> _Splits:
         problem = f"there is no split train (splits: {', '.join(splits)})"
         raise InputError(problem, place=Place(str(folder)), remedy="Name the split for training `train`")
     held_out = next((splits[name] for name in DEV_SPLITS if name in splits), None)
-    return _Splits(_with_tags(training), None if held_out is None else _with_tags(held_out), test=splits.get("test"))
+    return _with_tags(training), None if held_out is None else _with_tags(held_out), splits.get("test")
 
 
 def _with_tags(corpus: Corpus) -> Corpus:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -201,20 +202,12 @@ def speaker_scheme(scheme: str) -> SpeakersOf:
     return _before_marks if speaker_of is _before_mark else lambda ids: list(map(speaker_of, ids))
 
 
-class _LowerCase(dict[str, str]):
-    """Texts in lower case, each made once."""
-
-    def __missing__(self, text: str) -> str:
-        lowered = self[text] = text.lower()
-        return lowered
-
-
 def _before_marks(ids: Sequence[str]) -> list[str]:
     """As `_before_mark`, for many ids, of which most have a speaker in common with others."""
     if any("-" in id_ for id_ in ids):
         return list(map(_before_mark, ids))
-    lower_case = _LowerCase()
-    return [lower_case[before] if mark else "" for before, mark, _ in (id_.partition("_") for id_ in ids)]
+    lower = cache(str.lower)
+    return [lower(before) if mark else "" for before, mark, _ in (id_.partition("_") for id_ in ids)]
 
 
 def _before_mark(id_: str) -> str:
@@ -359,12 +352,9 @@ def spelt_as(reference: Transcripts, hypothesis: Transcripts) -> Transcripts:
         return hypothesis
     free_ids = reference_ids.difference(hypothesis.ids)
     spelling = {_caseless(id_): id_ for id_ in reference.ids if id_ in free_ids}
-    renamed: dict[str, str] = {}
-    for id_ in unmatched:
-        # Removed, so that of two ids of the hypothesis that differ only in case, the second finds no reference.
-        if (reference_id := spelling.pop(_caseless(id_), None)) is not None:
-            renamed[id_] = reference_id
-    return replace(hypothesis, ids=tuple(renamed.get(id_, id_) for id_ in hypothesis.ids)) if renamed else hypothesis
+    # Removed, so that of two ids of the hypothesis that differ only in case, the second finds no reference.
+    renamed = {id_: spelling.pop(_caseless(id_), id_) for id_ in unmatched}
+    return replace(hypothesis, ids=tuple(renamed.get(id_, id_) for id_ in hypothesis.ids))
 
 
 def _caseless(id_: str) -> str:
