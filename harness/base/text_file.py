@@ -322,6 +322,12 @@ class Problems:
         if self._kept:
             raise InputProblems(self.listed)
 
+    def demand(self, entries: object, problem: str, remedy: str) -> None:
+        """Raises InputProblems if there are any; else with this one if the file has no entries."""
+        if not (entries or self._kept):
+            self.add(0, 0, problem, remedy)
+        self.refuse()
+
 
 def shown(text: str) -> str:
     """Part of a file for a message: in quotes; a long text loses its middle."""

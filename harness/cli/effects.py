@@ -199,7 +199,7 @@ def _ask_observer(items: Sequence[EffectItem], observer: str) -> bool:
 
 def _ask_about(item: EffectItem, observer: str) -> bool:
     """Asks until the effect is answered or skipped. Returns False if the observer quits, or the input ends."""
-    from harness.cli.plain import HOW_EFFECT, parse_effect
+    from harness.cli.plain import EFFECTS, HOW_EFFECT, parse_reply
 
     instructions = f"{HOW_EFFECT}; s skips, q ends"
     print_lines([instructions])
@@ -210,7 +210,7 @@ def _ask_about(item: EffectItem, observer: str) -> bool:
             return False
         if word == "s":
             return True
-        answer = parse_effect(line)
+        answer = parse_reply(line, EFFECTS)
         if answer is None:
             print_lines([instructions])
             continue

@@ -6,10 +6,10 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 from uuid import uuid4
 
 from harness.base.codec import encode
@@ -219,19 +219,10 @@ class JsonPrinter:
 
 
 HOW = "answer y, n or ? (cannot tell), then what the device heard, if you know: n what lime is it"
-_ANSWERS: dict[str, bool | None] = {"y": True, "yes": True, "n": False, "no": False, "?": None}
-
-
-def parse_answer(line: str) -> tuple[bool | None, str] | None:
-    """An answer: recognised or not (None: cannot tell), and what the device heard; None for any other line."""
-    word, _, heard = line.strip().partition(" ")
-    if word.lower() not in _ANSWERS:
-        return None
-    return _ANSWERS[word.lower()], heard.strip()
-
-
+ANSWERS: dict[str, bool | None] = {"y": True, "yes": True, "n": False, "no": False, "?": None}
+"""Whether the device recognised the query. What it heard follows."""
 HOW_EFFECT = "answer r (right), p (partly), w (wrong) or c (cannot tell), then what the device did: w no timer runs"
-_EFFECTS = {
+EFFECTS = {
     **{outcome.value: outcome for outcome in EffectOutcome},
     "r": EffectOutcome.RIGHT,
     "p": EffectOutcome.PARTIAL,
@@ -239,13 +230,14 @@ _EFFECTS = {
     "c": EffectOutcome.UNKNOWN,
     "?": EffectOutcome.UNKNOWN,
 }
+"""The effect of a query. What was seen follows."""
+Meaning = TypeVar("Meaning")
 
 
-def parse_effect(line: str) -> tuple[EffectOutcome, str] | None:
-    """An answer about an effect, and what was seen; None for any other line."""
-    word, _, comment = line.strip().partition(" ")
-    effect = _EFFECTS.get(word.lower())
-    return None if effect is None else (effect, comment.strip())
+def parse_reply(line: str, meanings: Mapping[str, Meaning]) -> tuple[Meaning, str] | None:
+    """The meaning of the first word of a line, such as ANSWERS, and the rest of the line; None without a meaning."""
+    word, _, rest = line.strip().partition(" ")
+    return (meanings[word.lower()], rest.strip()) if word.lower() in meanings else None
 
 
 HOW_SPEECH = "x and Enter: that was wrong, ask again"
@@ -330,16 +322,10 @@ class OperatorPrompt:
         subject = (uuid4().hex, self._operator, question.trial_id, question.attempt)
         match question.about:
             case Question.EFFECT:
-                effect_answer = parse_effect(line)
-                if effect_answer is None:
-                    return None
-                outcome, comment = effect_answer
-                return AnswerEffect(*subject, outcome, comment, take=question.take)
+                effect = parse_reply(line, EFFECTS)
+                return None if effect is None else AnswerEffect(*subject, *effect, take=question.take)
             case Question.SPEECH:
                 return Misspoke(*subject) if line.strip().lower() == "x" else None
             case Question.RECOGNITION:
-                answer = parse_answer(line)
-                if answer is None:
-                    return None
-                recognised, heard = answer
-                return AnswerOperator(*subject, recognised, heard)
+                answer = parse_reply(line, ANSWERS)
+                return None if answer is None else AnswerOperator(*subject, *answer)

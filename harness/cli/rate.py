@@ -232,9 +232,9 @@ def _judge_in_person(
         if plain or not has_terminal:
             if player is not None and sys.stdin.isatty():
                 _warn_without_sound(player)
-            from harness.cli.rate_plain import run_plain_sitting
+            from harness.cli.rate_plain import PlainSitting
 
-            return run_plain_sitting(room, desk, keys, player, names=names)
+            return PlainSitting(room, desk, keys, player, names=names).run()
         from harness.cli.rate_lines import ending_line
         from harness.dashboard.sitting_app import run_rating_app
 

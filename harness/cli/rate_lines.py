@@ -253,15 +253,7 @@ def parse(line: str, keys: RaterKeys) -> Category | TypedCommand | InvalidComman
     return InvalidCommand(f"'{quoted_line}' is not a command. {_nearest_hint(line, first_word)}")
 
 
-def parse_flag(text: str) -> Flag | InvalidCommand:
-    return _parse_member(text, Flag)
-
-
-def parse_sub_flag(text: str) -> SubFlag | InvalidCommand:
-    return _parse_member(text, SubFlag)
-
-
-def _parse_member(text: str, kind: type[Member]) -> Member | InvalidCommand:
+def parse_member(text: str, kind: type[Member]) -> Member | InvalidCommand:
     """The member of an enumeration that a text names, in any case and with any separators."""
     name = _normalise(text)
     names = [member.value for member in kind]

@@ -18,14 +18,13 @@ from harness.cli.rate_lines import (
     guide_lines,
     item_lines,
     parse,
-    parse_flag,
-    parse_sub_flag,
+    parse_member,
     status_lines,
     text_lines,
 )
 from harness.cli.streams import demand_reader, safe_stream, standard_output
 from harness.model.errors import DeviceError, HarnessError, InputError, LogError
-from harness.model.judgment import Category, RaterKeys
+from harness.model.judgment import Category, Flag, RaterKeys, SubFlag
 from harness.model.numbers import seconds
 from harness.rating.aid import AidState, aid_lines
 from harness.rating.desk import Desk
@@ -40,25 +39,11 @@ MAX_WAIT_S = 120.0
 """How long `wait` waits for the end of the sound."""
 
 
-def run_plain_sitting(
-    room: RatingRoom,
-    desk: Desk,
-    keys: RaterKeys,
-    player: RaterPlayer | None,
-    *,
-    names: bool = False,
-    source: TextIO | None = None,
-) -> int:
-    """A sitting over standard input and output, until `quit` or the end of the input. Returns the exit status.
+class PlainSitting:
+    """A sitting over standard input and output, until `quit` or the end of the input.
 
-    A script (input other than a terminal) ends at the first line that is wrong (status 2) or cannot be saved (3).
-    Later lines would apply to another response. `names`: show the raters' names to an adjudicator.
-    """
-    return _PlainSitting(room, desk, keys, player, source, names=names).run()
-
-
-class _PlainSitting:
-    """A sitting in lines, of a person at a terminal or of a script. A wrong line does not end that of a person.
+    It is that of a person at a terminal, or of a script, which ends at the first line that is wrong (status 2) or
+    cannot be saved (3): later lines would apply to another response. `names`: show the raters' names to an adjudicator.
 
     Its commands return what is wrong with the line; "" if nothing is.
     """
@@ -69,9 +54,9 @@ class _PlainSitting:
         desk: Desk,
         keys: RaterKeys,
         player: RaterPlayer | None,
-        source: TextIO | None,
+        source: TextIO | None = None,
         *,
-        names: bool,
+        names: bool = False,
     ) -> None:
         self._refreshed_at_s = time.monotonic()
         self._source = sys.stdin if source is None else source
@@ -251,7 +236,7 @@ class _PlainSitting:
             case RateWord.HOLD:
                 return self._save_and_show(desk.hold)
             case RateWord.FLAG:
-                flag = parse_flag(command.argument)
+                flag = parse_member(command.argument, Flag)
                 if isinstance(flag, InvalidCommand):
                     return flag.problem
                 return self._save_and_show(lambda: desk.flag(flag))
@@ -304,7 +289,7 @@ class _PlainSitting:
                 desk.set_effect_claimed(answer == "yes")
                 self._print([f"kept: it {'says' if answer == 'yes' else 'does not say'} that something was done"])
             case RateWord.SUB, name:
-                flag = parse_sub_flag(name)
+                flag = parse_member(name, SubFlag)
                 if isinstance(flag, InvalidCommand):
                     return flag.problem
                 desk.toggle_sub_flag(flag)

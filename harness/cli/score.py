@@ -104,7 +104,6 @@ class ScoreRules:
         """
         from harness.transcripts.words import WordRules
 
-        fold_case = self.like_sclite
         if self.unit is not TextUnit.WORD:
             # These have a meaning for whole words only.
             expanded = f"--normalise {Normalisation.EXPANDED_SNOR}"
@@ -118,21 +117,23 @@ class ScoreRules:
                     raise InputError(
                         f"{name} applies to whole words, not to --unit {self.unit}", remedy="Remove one of them"
                     )
+        rewriting = None
         if self.normalise is None:
-            normalisation = Normalisation.SNOR if TranscriptFormat.SRO in formats else Normalisation.VERBATIM
-            return WordRules(normalisation, fold_case=fold_case, marks=self.marks, unit=self.unit)
-        if self.normalise in tuple(Normalisation):
-            return WordRules(Normalisation(self.normalise), None, fold_case, self.marks, self.language, self.unit)
-        if self.normalise.lower().endswith(LIST_SUFFIXES):
+            base = Normalisation.SNOR if TranscriptFormat.SRO in formats else Normalisation.VERBATIM
+        elif self.normalise in tuple(Normalisation):
+            base = Normalisation(self.normalise)
+        elif self.normalise.lower().endswith(LIST_SUFFIXES):
             # Here, since reading YAML takes longer to import than most files take to score.
             from harness.transcripts.files.normalisation_file import load_normalisation
 
             rewriting = load_normalisation(Path(self.normalise), self.language)
-            return WordRules(rewriting.base, rewriting, fold_case, self.marks, self.language, self.unit)
-        raise InputError(
-            f"{self.normalise!r} is not a normalisation",
-            remedy=f"Use {', '.join(Normalisation)}, or the name of a .yaml file",
-        )
+            base = rewriting.base
+        else:
+            raise InputError(
+                f"{self.normalise!r} is not a normalisation",
+                remedy=f"Use {', '.join(Normalisation)}, or the name of a .yaml file",
+            )
+        return WordRules(base, rewriting, self.like_sclite, self.marks, self.language, self.unit)
 
     def refuse_contradictions(self, formats: tuple[TranscriptFormat, TranscriptFormat], wording: WordRules) -> None:
         """InputError for options that exclude each other, and for those that another option must accompany.

@@ -94,11 +94,7 @@ def list_recordings(
         rows.append(row)
         if not as_json:
             click.echo(plain_text(line, 2000))
-    notes: list[dict[str, str]] = []
-    for path, _ in files:
-        note = recordings.assumed(str(path))
-        if note:
-            notes.append({"file": str(path), "what": note})
+    notes = [{"file": str(path), "what": note} for path, _ in files if (note := recordings.assumed(str(path)))]
     if as_json:
         click.echo(json.dumps({"files": len(files), "refused": rows, "notes": notes}))
     else:

@@ -161,9 +161,6 @@ class IntentCounts:
             counts[MatchCounts(int(right), 1, 1)] += n
         return counts
 
-    def __add__(self, other: IntentCounts) -> IntentCounts:
-        return _total_intents([self, other])
-
 
 @frozen
 class SlotCounts:
@@ -186,9 +183,6 @@ class SlotCounts:
     edits: WordCounts = field(default_factory=WordCounts)
     frames: Share = field(default_factory=Share)
     frames_placed: Share = field(default_factory=Share)
-
-    def __add__(self, other: SlotCounts) -> SlotCounts:
-        return _total_slots([self, other])
 
 
 @frozen
@@ -231,7 +225,7 @@ def total(counts: Iterable[FrameCounts]) -> FrameCounts:
     by_query = group_by(query for frame in frames for query in frame.queries.items())
     return FrameCounts(
         sum(frame.utterances for frame in frames),
-        _total_intents([frame.intents for frame in frames]),
+        total_intents([frame.intents for frame in frames]),
         _total_slots([frame.slots for frame in frames]),
         _total_slots([frame.valued for frame in frames]),
         _sum_counts(frame.entities for frame in frames),
@@ -240,7 +234,8 @@ def total(counts: Iterable[FrameCounts]) -> FrameCounts:
     )
 
 
-def _total_intents(counts: Sequence[IntentCounts]) -> IntentCounts:
+def total_intents(counts: Sequence[IntentCounts]) -> IntentCounts:
+    """The sum of many, as `total`."""
     return IntentCounts(
         _sum_counts(intents.overlaps for intents in counts),
         _sum_matched(intents.labels for intents in counts),
@@ -344,13 +339,9 @@ def _tagged_share(gold: Utterance, predicted: Utterance, rule: Rule, right: bool
     return _frame_share(right, True)
 
 
-def count_intents(gold: Sequence[str], predicted: Sequence[str] | None) -> IntentCounts:
-    """The counts of one utterance. gold, predicted: its intents, each once; None if there is no prediction."""
-    return _count_intents(tuple(gold), None if predicted is None else tuple(predicted))
-
-
 @lru_cache(maxsize=4096)
-def _count_intents(gold: tuple[str, ...], prediction: tuple[str, ...] | None) -> IntentCounts:
+def count_intents(gold: tuple[str, ...], prediction: tuple[str, ...] | None) -> IntentCounts:
+    """The counts of one utterance. gold, prediction: its intents, each once; None if there is no prediction."""
     predicted = prediction or ()
     gold_set, predicted_set = set(gold), set(predicted)
     shared = gold_set & predicted_set

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.grouping import group_by
-from harness.base.text_table import shown
+from harness.base.text_table import first_lines, shown
 from harness.base.whole_file import demand_folder
 from harness.cli.options import LIMIT_FAILED, argument, flag, option, output_option, seed_option, target_option, verb
 from harness.cli.streams import (
@@ -175,14 +175,13 @@ def _shared_id_notes(split: str, corpus: Corpus, first_split_by_id: dict[str, st
 
 def _demand_declared(declared: LabelSet, counts: LabelCounts) -> None:
     """Ends with status 1 if labels are not as declared, after printing why and how often."""
-    problems = []
-    for labels, count in sorted(counts.sets.items(), key=lambda entry: (-entry[1], entry[0])):
-        if refusal := declared.refusal(labels):
-            problems.append(f"{count:,} × {shown(joined(labels) or '(none)', 80)}: {shown(refusal, 80)}")
-    for problem in problems[:MAX_LISTED]:
-        click.echo(f"harness: {problem}", err=True)
-    if len(problems) > MAX_LISTED:
-        click.echo(f"harness: and {len(problems) - MAX_LISTED:,} more", err=True)
+    problems = [
+        f"{count:,} × {shown(joined(labels) or '(none)', 80)}: {shown(refusal, 80)}"
+        for labels, count in sorted(counts.sets.items(), key=lambda entry: (-entry[1], entry[0]))
+        if (refusal := declared.refusal(labels))
+    ]
+    for line in first_lines(problems, MAX_LISTED):
+        click.echo(f"harness: {line}", err=True)
     if problems:
         sys.exit(LIMIT_FAILED)
 

@@ -123,11 +123,12 @@ def score(
             [scoring.score(gold, predicted, frame_rule, options.by or None) for frame_rule in rules]
             for predicted in predictions
         ]
-    reports = []
-    for scorings in scorings_by_system:
-        confidences = scoring.intent_confidences(scorings[0])
-        reports.append(SystemReport(scoring.count_system(scorings), zero, labels, outside_intent, confidences))
     first_scorings = [scorings[0] for scorings in scorings_by_system]
+    confidences = map(scoring.intent_confidences, first_scorings)
+    reports = [
+        SystemReport(counts, zero, labels, outside_intent, confidence)
+        for counts, confidence in zip(map(scoring.count_system, scorings_by_system), confidences, strict=True)
+    ]
     comparisons: list[FrameComparison] = []
     if len(first_scorings) > 1:
         from harness.understanding.comparison import compare  # here, since one system needs no arrays

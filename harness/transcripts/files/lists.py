@@ -74,10 +74,7 @@ def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
         # An unknown header that counted as an utterance would change the word error rate unnoticed.
         problem = f"{shown(ids[0])} looks like a header: all other names have a suffix"
         problems.add(lines[0], 1, problem, _HEADER_EXAMPLE)
-    problems.refuse()
-    if not first and not may_be_empty:
-        problems.add(0, 0, "the list has no rows", _LIST_EXAMPLE)
-        problems.refuse()
+    problems.demand(first or may_be_empty, "the list has no rows", _LIST_EXAMPLE)
     return Transcripts(str(path), tuple(ids), tuple(texts), tuple(lines), ("",) * len(ids), encoding_name(encoding))
 
 

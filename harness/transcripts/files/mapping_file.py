@@ -138,9 +138,7 @@ class _MappingReader:
                 self._read_setting(number, line)
             elif rule_text := line.split(mark)[0].strip():
                 self._parse_rule(number, rule_text)
-        if not self._rules and not self._problems.listed:
-            self._problems.add(0, 0, "the file has no rules", _EXAMPLE)
-        self._problems.refuse()
+        self._problems.demand(self._rules, "the file has no rules", _EXAMPLE)
         rules = [rule for applies, rule in self._rules if applies]
         if not self._case_counts:
             rules = [MappingRule(*map(str.upper, rule)) for rule in rules]

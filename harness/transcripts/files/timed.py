@@ -271,10 +271,7 @@ def read_stm(path: Path, encoding: str | None = None, *, in_order: bool = True, 
         if in_order:
             refuse_disorder(problems, latest, segment, column_of(line, 3), "segment", "begin")
         segments.append(segment)
-    problems.refuse()
-    if not segments and not may_be_empty:
-        problems.add(0, 0, "the file has no segments", _STM_EXAMPLE)
-        problems.refuse()
+    problems.demand(segments or may_be_empty, "the file has no segments", _STM_EXAMPLE)
     labels = tuple((match[1], match[2]) for line in text.split("\n") if (match := _LABEL.fullmatch(line)))
     return Segments(str(path), tuple(segments), labels, encoding_name(encoding))
 
@@ -362,10 +359,7 @@ def read_seglst(path: Path, encoding: str | None = None, *, may_be_empty: bool =
                     line=number,
                 )
             )
-    problems.refuse()
-    if not segments and not may_be_empty:
-        problems.add(0, 0, "the file has no segments", _SEGLST_EXAMPLE)
-        problems.refuse()
+    problems.demand(segments or may_be_empty, "the file has no segments", _SEGLST_EXAMPLE)
     return Segments(str(path), tuple(segments), (), encoding_name(encoding))
 
 

@@ -31,10 +31,7 @@ class UtteranceLines:
     def columns(self, example: str, *, may_be_empty: bool) -> tuple[list[str], list[str], list[int]]:
         """Ids, texts and line numbers. InputProblems if there are problems, or no utterances in a file that may not be
         empty. example: a correct line, for the remedy."""
-        self.problems.refuse()
-        if not self._ids and not may_be_empty:
-            self.problems.add(0, 0, "the file has no transcripts", example)
-            self.problems.refuse()
+        self.problems.demand(self._ids or may_be_empty, "the file has no transcripts", example)
         return self._ids, self._texts, self._lines
 
     def transcripts(self, encoding: str | None, example: str, *, may_be_empty: bool) -> Transcripts:

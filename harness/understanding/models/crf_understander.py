@@ -31,8 +31,8 @@ from harness.understanding.models.tfidf_classifier import (
     load_linear,
 )
 from harness.understanding.models.votes import selected_labels, sets_of
+from harness.understanding.tag_chunks import OUTSIDE
 
-OUTSIDE = "O"
 _MAGIC = b"lCRF"
 _DIGIT = re.compile(r"\d")
 

@@ -26,6 +26,7 @@ from harness.understanding.models.encoder import CHECKPOINT, THREADS, Encoder, l
 from harness.understanding.models.model_folder import damaged_model
 from harness.understanding.models.training import held_out_figures
 from harness.understanding.models.votes import selected_labels, sets_of
+from harness.understanding.tag_chunks import OUTSIDE
 
 T = TypeVar("T")
 ENCODER = "encoder"
@@ -157,7 +158,6 @@ def shuffled(items: Iterable[T], random: Random) -> list[T]:
     return sorted(items, key=lambda _: random.random())
 
 
-OUTSIDE = "O"
 NAMES_FILE = "joint.json"
 HEADS_FILE = "heads.safetensors"
 WARM_UP = 0.1

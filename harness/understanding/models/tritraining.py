@@ -27,7 +27,7 @@ from harness.model.choices import EpisodesEnding
 from harness.model.frozen import frozen
 from harness.model.understanding import Utterance
 from harness.statistics.intervals import Share
-from harness.understanding.counts import IntentCounts, count_intents
+from harness.understanding.counts import IntentCounts, count_intents, total_intents
 from harness.understanding.figures import ZERO, IntentFigures, intent_figures
 from harness.understanding.models.votes import (
     THRESHOLD,
@@ -344,13 +344,10 @@ class _Training:
 
 
 def _intent_counts(gold: Sequence[Utterance], voted: Sequence[UtteranceVotes]) -> IntentCounts:
-    return sum(
-        (
-            count_intents(utterance.intents or (), votes.intents or ())
-            for utterance, votes in zip(gold, voted, strict=True)
-        ),
-        IntentCounts(),
-    )
+    return total_intents([
+        count_intents(utterance.intents or (), votes.intents or ())
+        for utterance, votes in zip(gold, voted, strict=True)
+    ])  # fmt: skip
 
 
 def _check_arguments(

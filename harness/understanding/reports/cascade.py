@@ -13,7 +13,7 @@ from harness.base.plain_json import Json, picked, to_plain
 from harness.base.table import NO_LABEL, Field, Notes, Section, Table
 from harness.base.text_table import join_blocks, shown
 from harness.model.choices import LISTED_UTTERANCES as LISTED
-from harness.model.numbers import percent, points
+from harness.model.numbers import NOTHING, percent, points
 from harness.model.understanding import Utterance, joined
 from harness.statistics.ratios import MetricDifference
 from harness.transcripts.groups import interval_of
@@ -27,6 +27,7 @@ from harness.understanding.reports.score_json import counts_json, rule_json
 from harness.understanding.reports.score_text import (
     DIFFERENCE_FIELDS,
     MAX_ROWS,
+    NOTE_WIDTH,
     DifferenceRow,
     chunking_in_words,
     details_in_words,
@@ -34,7 +35,6 @@ from harness.understanding.reports.score_text import (
     zero_in_words,
 )
 
-UNKNOWN = "n/a"
 NONE = "none"
 NO_WORDS = "(nothing)"
 
@@ -44,7 +44,7 @@ def frame_in_words(utterance: Utterance, rule: Rule) -> str:
 
     Concepts have the form in which they are compared.
     """
-    intents = UNKNOWN if utterance.intents is None else joined(utterance.intents) or NONE
+    intents = NOTHING if utterance.intents is None else joined(utterance.intents) or NONE
     return f"{intents}; {_slots_in_words(utterance, rule)}"
 
 
@@ -54,7 +54,7 @@ def _slots_in_words(utterance: Utterance, rule: Rule) -> str:
     else:
         slots = slot_items(utterance, rule)
         if slots is None:
-            return "slots " + UNKNOWN
+            return f"slots {NOTHING}"
         places = ((slot.concept, slot.place or (0, 0)) for slot in slots)
         pairs = [(concept, " ".join(utterance.words[start:end])) for concept, (start, end) in places]
     return ", ".join(f"{concept}: {value}" if value else concept for concept, value in pairs) or "no slots"
@@ -73,8 +73,6 @@ def _part_counts(utterance: Utterance, rule: Rule) -> Counter[str]:
     return Counter([*(utterance.intents or ()), *(slot.concept for slot in slot_items(utterance, rule) or ())])
 
 
-NOTE_WIDTH = 14
-"""Width of the names of notes, in characters."""
 MAX_TEXT_CHARS = 200
 NAMES = {
     Metric.EMR: "EMR (exact match)",

@@ -305,6 +305,7 @@ def _count_texts(counts: MatchCounts, noun: str) -> tuple[str, str, str]:
 
 
 NOTE_WIDTH = 14
+"""Width of the names of notes, in characters."""
 
 
 def system_lines(system: SystemReport, width: int, *, confusions: int = MAX_CONFUSIONS) -> Iterator[str]:

@@ -15,9 +15,9 @@ from harness.model.numbers import NOTHING, counted, fixed, percent, points, prob
 from harness.statistics.ratios import MIN_CLUSTERS
 from harness.statistics.text import percent_interval, points_interval
 from harness.understanding.comparison import Metric
-from harness.understanding.reports.cascade import MAX_TEXT_CHARS, NOTE_WIDTH
+from harness.understanding.reports.cascade import MAX_TEXT_CHARS
 from harness.understanding.reports.score_json import counts_json, rule_json
-from harness.understanding.reports.score_text import MAX_ROWS, chunking_in_words, details_in_words, listed
+from harness.understanding.reports.score_text import MAX_ROWS, NOTE_WIDTH, chunking_in_words, details_in_words, listed
 from harness.understanding.systems import (
     METRICS,
     ComparedSystems,

@@ -11,14 +11,15 @@ import pytest
 
 from harness.base.text_table import width_of
 from harness.cli.plain import (
+    ANSWERS,
+    EFFECTS,
     HOW,
     HOW_EFFECT,
     HOW_SPEECH,
     JsonPrinter,
     OperatorPrompt,
     PlainPrinter,
-    parse_answer,
-    parse_effect,
+    parse_reply,
 )
 from harness.model.effect import EffectOutcome
 from harness.model.feed import (
@@ -229,7 +230,7 @@ def test_csv_has_one_row_per_trial_and_no_control_characters() -> None:
     ],
 )
 def test_answers_of_the_operator_are_parsed(line: str, answer: tuple[bool | None, str] | None) -> None:
-    assert parse_answer(line) == answer
+    assert parse_reply(line, ANSWERS) == answer
 
 
 class Lines(io.TextIOBase):
@@ -311,7 +312,7 @@ def test_an_answer_goes_to_the_open_question() -> None:
     ],
 )
 def test_effect_answers_are_parsed(line: str, answer: tuple[EffectOutcome, str] | None) -> None:
-    assert parse_effect(line) == answer
+    assert parse_reply(line, EFFECTS) == answer
 
 
 def test_effect_question_takes_effect_answers_and_closes_when_answered() -> None:

@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 
 from harness.cli import group
 from harness.cli.rate_lines import InvalidCommand, RateWord, TypedCommand, parse
-from harness.cli.rate_plain import run_plain_sitting
+from harness.cli.rate_plain import PlainSitting
 from harness.dashboard import sitting_app
 from harness.model.errors import SoundError
 from harness.model.judgment import Category, Judgment, JudgmentStatus, RaterAction, RaterKeys, in_force
@@ -412,7 +412,7 @@ def test_heard_playback_is_stored_with_the_judgment(session: Path, whole: bool) 
     assert item is not None
     assert item.length is not None
     lines = "play\nwait\nslow\nquery\nslow\n1\n" if whole else "play\nstop\nslow\nquery\nslow\n1\n"
-    assert run_plain_sitting(room, desk, KEYS, player, source=io.StringIO(lines)) == 0
+    assert PlainSitting(room, desk, KEYS, player, io.StringIO(lines)).run() == 0
     room.close()
     (row,) = given(session)
     assert row.plays == 3
@@ -495,7 +495,7 @@ def test_a_play_does_not_count_for_the_response_that_replaces_its_own(session: P
 
     source = Lines("play\nstatus\n1\n", {1: judge_in_another_window})
     with closing(open_room([session])) as room:
-        assert run_plain_sitting(room, room.desk("ann"), KEYS, PlayerDouble(whole=False), source=source) == 0
+        assert PlainSitting(room, room.desk("ann"), KEYS, PlayerDouble(whole=False), source).run() == 0
     first, second = given(session)
     assert first.item_id != second.item_id
     assert (second.plays, second.heard_ms) == (0, 0)
@@ -509,7 +509,7 @@ def long_session(tmp_path: Path) -> Path:
 def sit(long_session: Path, lines: str, before: BEFORE) -> int:
     room = open_room([long_session])
     try:
-        return run_plain_sitting(room, room.desk("ann"), RaterKeys(), None, source=Lines(lines, before))
+        return PlainSitting(room, room.desk("ann"), RaterKeys(), None, Lines(lines, before)).run()
     finally:
         room.close()
 
