@@ -27,6 +27,7 @@ from harness.transcripts.alignment_tables import (
     path_of,
     paths,
     substitutions_and_gaps,
+    walk_back,
 )
 
 _EDITS = {edit.value: edit for edit in Edit}
@@ -64,22 +65,16 @@ def _align_short(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
             row.append(cost)
             corner, left = up, cost
         rows.append(row)
-    i, j = len(reference), len(hypothesis)
-    steps: list[str] = []
-    while i and j:
+
+    def step_at(i: int, j: int) -> str:
         equal = reference[i - 1] == hypothesis[j - 1]
         diagonal = rows[i - 1][j - 1] + (0 if equal else SUBSTITUTION)
         deleted, inserted = rows[i - 1][j] + DELETION, rows[i][j - 1] + INSERTION
         if diagonal <= deleted and diagonal <= inserted:
-            step = "C" if equal else "S"
-        else:
-            step = "D" if deleted < inserted else "I"
-        steps.append(step)
-        if step != "I":
-            i -= 1
-        if step != "D":
-            j -= 1
-    return "D" * i + "I" * j + "".join(reversed(steps))
+            return "C" if equal else "S"
+        return "D" if deleted < inserted else "I"
+
+    return walk_back(len(reference), len(hypothesis), step_at)
 
 
 def _align_long(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
@@ -129,15 +124,7 @@ def align_by_time(
         gap = np.where(deleted[1:] < insertion, b"D", b"I")
         is_pair = pair <= np.minimum(deleted[1:], insertion)
         steps.append(np.where(is_pair, np.where(equal, b"C", b"S"), gap).tobytes())
-    i, j, path = len(reference), len(hypothesis), []
-    while i and j:
-        step = chr(steps[i - 1][j - 1])
-        path.append(step)
-        if step != "I":
-            i -= 1
-        if step != "D":
-            j -= 1
-    return "D" * i + "I" * j + "".join(reversed(path))
+    return walk_back(len(reference), len(hypothesis), lambda i, j: chr(steps[i - 1][j - 1]))
 
 
 def count(path: str) -> WordCounts:

@@ -10,7 +10,7 @@ below that are ignored. Every side of a pair has at least one word.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import field
 from typing import Any
 
@@ -25,6 +25,23 @@ SUBSTITUTION, DELETION, INSERTION = 4, 3, 3
 
 Codes = NDArray[Any]
 Numbers = NDArray[np.int64]
+
+
+def walk_back(rows: int, columns: int, step_at: Callable[[int, int], str]) -> str:
+    """The path through a table, walked from its last cell (rows, columns) back to the first.
+
+    step_at: returns the letter of the step into the cell (i, j). i, j: at least 1.
+    """
+    i, j = rows, columns
+    steps: list[str] = []
+    while i and j:
+        step = step_at(i, j)
+        steps.append(step)
+        if step != "I":
+            i -= 1
+        if step != "D":
+            j -= 1
+    return "D" * i + "I" * j + "".join(reversed(steps))
 
 
 @frozen
@@ -192,7 +209,7 @@ def path_of(reference: Codes, hypothesis: Codes) -> str:
     table = _Table(
         reference_part,
         hypothesis_part,
-        _Band(len(reference_part), len(hypothesis_part), _margin(reference_part, hypothesis_part)),
+        _Band.of(len(reference_part), len(hypothesis_part), _margin(reference_part, hypothesis_part)),
     )
     table.fill()
     return table.path()
@@ -243,39 +260,33 @@ def _path_by_rows(reference: Codes, hypothesis: Codes) -> str:
         deleted, inserted = (along, across) if swapped else (across, along)
         gaps, deletions = np.minimum(along, across) < diagonal, deleted < inserted
         backtraces.append((np.packbits(gaps).tobytes(), np.packbits(deletions).tobytes()))
-    i, j = len(reference), len(hypothesis)
-    letters: list[str] = []
-    while i and j:
+
+    def step_at(i: int, j: int) -> str:
         row, cell = (j - 1, i - 1) if swapped else (i - 1, j - 1)
         gap, deletion = backtraces[row]
         byte, bit = cell >> 3, 128 >> (cell & 7)
         if not gap[byte] & bit:
-            i, j = i - 1, j - 1
-            letters.append("C" if reference[i] == hypothesis[j] else "S")
-        elif deletion[byte] & bit:
-            i -= 1
-            letters.append("D")
-        else:
-            j -= 1
-            letters.append("I")
-    return "D" * i + "I" * j + "".join(reversed(letters))
+            return "C" if reference[i - 1] == hypothesis[j - 1] else "S"
+        return "D" if deletion[byte] & bit else "I"
+
+    return walk_back(len(reference), len(hypothesis), step_at)
 
 
 @frozen
 class _Band:
     """The cells (i, j) of a table for which i − j is from `low` to `high`. Only these need to be filled, since no path
-    of least cost leaves them. rows, columns: numbers of words. margin: from `_margin`."""
+    of least cost leaves them. rows, columns: numbers of words."""
 
     rows: int
     columns: int
-    margin: int
-    low: int = field(init=False)
-    high: int = field(init=False)
+    low: int
+    high: int
 
-    def __post_init__(self) -> None:
-        longer = self.rows - self.columns
-        object.__setattr__(self, "low", max(min(0, longer) - self.margin, -self.columns))
-        object.__setattr__(self, "high", min(max(0, longer) + self.margin, self.rows))
+    @classmethod
+    def of(cls, rows: int, columns: int, margin: int) -> _Band:
+        """The band for texts of these lengths. margin: from `_margin`."""
+        longer = rows - columns
+        return cls(rows, columns, max(min(0, longer) - margin, -columns), min(max(0, longer) + margin, rows))
 
     def rows_of(self, diagonal: int) -> tuple[int, int]:
         """The first and the last row of a diagonal i + j. If it has no cells, the first is greater than the last."""

@@ -20,6 +20,7 @@ from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.transcript import AlignedWord, Segment, Transcripts
 from harness.transcripts.alignment import side_by_side
+from harness.transcripts.alignment_tables import walk_back
 from harness.transcripts.files.timed import Segments
 from harness.transcripts.readings import Words
 from harness.transcripts.words import WordRules
@@ -30,7 +31,6 @@ TOUCHING_S = 1e-9
 """Words whose times only touch do not overlap. This margin keeps rounding from deciding that."""
 MAX_STATES, MAX_STEPS = 300_000_000, 30_000_000_000
 """Limits of ORC-WER: cells that are kept in memory, and cells that are computed."""
-_INSERTED, _DELETED, _PAIRED = range(3)
 _FORBIDDEN_COST = 1 << 30  # Above the costs of any alignment.
 Times = NDArray[np.float64]
 """Begin and end of each word in seconds, shape (words, 2)."""
@@ -237,33 +237,16 @@ class _TextPair:
 
     def path(self) -> str:
         """The path of an alignment with the least number of errors, a letter of `Edit` for each step."""
-        steps: list[NDArray[np.int8]] = []
+        steps: list[bytes] = []
         row = self._first_costs()
-        for number in range(len(self.reference)):
+        for number, word in enumerate(self.reference):
             before = row
             row, pairing = self._next_costs(before, number)
             deletion, insertion = before[1:] + 1, row[:-1] + 1
-            least = np.minimum(deletion, insertion)
-            free = np.where(deletion < insertion, _DELETED, _INSERTED)
-            steps.append(np.where(pairing < least, _PAIRED, free).astype(np.int8))
-        letters: list[str] = []
-        i, j = len(self.reference), len(self.hypothesis)
-        while i or j:
-            if not i:
-                step = _INSERTED
-            elif not j:
-                step = _DELETED
-            else:
-                step = steps[i - 1][j - 1]
-            if step != _INSERTED:
-                i -= 1
-            if step != _DELETED:
-                j -= 1
-            if step == _PAIRED:
-                letters.append("C" if self.reference[i] == self.hypothesis[j] else "S")
-            else:
-                letters.append("I" if step == _INSERTED else "D")
-        return "".join(reversed(letters))
+            gap = np.where(deletion < insertion, b"D", b"I")
+            pair = np.where(self.hypothesis == word, b"C", b"S")
+            steps.append(np.where(pairing < np.minimum(deletion, insertion), pair, gap).tobytes())
+        return walk_back(len(self.reference), len(self.hypothesis), lambda i, j: chr(steps[i - 1][j - 1]))
 
     def _first_costs(self) -> NDArray[np.int64]:
         return np.arange(len(self.hypothesis) + 1)
