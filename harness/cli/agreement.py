@@ -6,7 +6,6 @@ import json
 import shlex
 
 from harness.base.foreign import plain_text
-from harness.cli.judgments import print_file
 from harness.cli.options import (
     OutputFormat,
     RatedSessionOptions,
@@ -18,7 +17,7 @@ from harness.cli.options import (
     verb,
 )
 from harness.cli.sessions import demand_known, rated_sessions
-from harness.cli.streams import drawn_progress, print_lines, standard_output
+from harness.cli.streams import drawn_progress
 from harness.model.judgment import RatingRound
 from harness.rating.exercises import BUILT_IN_EXERCISES
 
@@ -45,6 +44,7 @@ def command(
 
     Exit status: 0 done · 1 alpha is below --min-alpha or n/a · 2 wrong usage or input · 3 a log cannot be read.
     """
+    from harness.base.text_file import safe_csv
     from harness.rating.figures.agreement import agreement_figures
     from harness.rating.figures.judged_responses import read_sessions, with_selected_rows
     from harness.rating.reports import agreement as report
@@ -59,17 +59,12 @@ def command(
     # Without a round file, rows of exercises belong to the built-in ones.
     round_ = sessions.round or RatingRound(exercises=BUILT_IN_EXERCISES)
     figures = agreement_figures(judged_sessions, round_.gold, round_.exercises)
-    if printed.as_json:
-        standard_output().write(json.dumps(report.to_json(figures), ensure_ascii=True) + "\n")
-    elif printed.as_csv:
-        from harness.base.text_file import safe_csv
-
-        print_file(safe_csv(report.item_rows(figures)).encode())
-    elif disputed:
-        print_lines(report.disputed_lines(figures))
-    else:
-        rated_argument = shlex.quote(plain_text(options.named[0], 200)) if sessions.round else "SESSION…"
-        print_lines(report.report_lines(figures, rated_argument))
+    rated_argument = shlex.quote(plain_text(options.named[0], 200)) if sessions.round else "SESSION…"
+    printed.print(
+        json=lambda: json.dumps(report.to_json(figures), ensure_ascii=True),
+        csv=lambda: safe_csv(report.item_rows(figures)),
+        lines=lambda: report.disputed_lines(figures) if disputed else report.report_lines(figures, rated_argument),
+    )
     if min_alpha is not None:
         from harness.statistics.verdict import alpha_limit
 

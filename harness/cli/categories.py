@@ -21,14 +21,13 @@ from harness.cli.options import (
     verb,
 )
 from harness.cli.sessions import demand_known, rated_sessions
-from harness.cli.streams import bold, drawn_progress, print_lines, refuse_overwriting, uses_colour, width
+from harness.cli.streams import bold, drawn_progress, refuse_overwriting, uses_colour, width
 from harness.model.choices import GROUPINGS, CategoryGroup, LimitTarget, Reading
 from harness.model.judgment import Category
 
 if TYPE_CHECKING:
     from harness.model.choices import By
     from harness.rating.figures.categories import Figure
-    from harness.rating.reports.categories import CategoryReport
 
 
 def _parse_crosses(
@@ -106,7 +105,8 @@ def command(
     Exit status: 0 done · 1 a limit fails or is n/a · 2 wrong usage or input · 3 a file fault.
     """
     from harness.rating.figures.judged_responses import rated_trials, read_sessions, with_selected_rows
-    from harness.rating.reports.categories import Selection, category_limits, make_report
+    from harness.rating.reports.categories import Selection, category_limits, make_report, to_csv, to_json_text
+    from harness.rating.reports.category_text import report_lines
 
     sessions = rated_sessions(options)
     if html_target is not None:
@@ -133,7 +133,11 @@ def command(
         from harness.rating.reports.category_page import write_html
 
         write_html(report, html_target)
-    print_lines(_lines(report, printed))
+    printed.print(
+        json=lambda: to_json_text(report),
+        csv=lambda: to_csv(report),
+        lines=lambda: _emphasise_head(report_lines(report, width())),
+    )
     limits = (
         ("--min-correct", Category.CORRECT, min_correct, Reading.ADMITTED),
         ("--max-wrong", Category.WRONG, max_wrong, reading),
@@ -146,15 +150,6 @@ def command(
     )
 
 
-def _lines(report: CategoryReport, printed: OutputFormat) -> Iterable[str]:
-    """The report as JSON, CSV or text."""
-    from harness.rating.reports.categories import to_csv, to_json_text
-
-    if printed.as_json:
-        return to_json_text(report).splitlines()
-    if printed.as_csv:
-        return to_csv(report).splitlines()
-    from harness.rating.reports.category_text import report_lines
-
-    head, *lines = report_lines(report, width())
-    return [bold(head, uses_colour(sys.stdout)), *lines]
+def _emphasise_head(lines: Iterable[str]) -> list[str]:
+    head, *others = lines
+    return [bold(head, uses_colour(sys.stdout)), *others]

@@ -13,10 +13,9 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.whole_file import disk_errors, write_atomically
-from harness.cli.judgments import print_file
 from harness.cli.options import argument, flag, option, verb
 from harness.cli.sessions import figures_of, session_folder
-from harness.cli.streams import STREAM, drawn_progress
+from harness.cli.streams import STREAM, drawn_progress, print_file
 from harness.model.errors import HarnessError, InputError, LogError, Place
 from harness.model.numbers import counted
 

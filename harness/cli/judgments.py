@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from harness.base.foreign import plain_text
 from harness.base.whole_file import write_atomically
 from harness.cli.options import RatedSessionOptions, argument, flag, option, repeatable, sessions_argument, verb
 from harness.cli.sessions import rated_sessions, session_folder
-from harness.cli.streams import STREAM, drawn_progress, refuse_overwriting, standard_output
+from harness.cli.streams import STREAM, drawn_progress, print_file, refuse_overwriting
 from harness.model.choices import JudgmentFormat as Format
 from harness.model.errors import InputError, InputProblems
 from harness.model.numbers import counted
@@ -21,7 +20,6 @@ from harness.model.numbers import counted
 if TYPE_CHECKING:
     from harness.rating.judgment_import import ImportPlan
 
-MAX_LINE_CHARS = 100_000
 MAX_LISTED_REPEATS = 20
 """Up to this many repeated rows are named."""
 
@@ -156,14 +154,3 @@ def _parse_mappings(mappings: tuple[str, ...]) -> dict[str, str]:
             raise InputError(f"--map {mapping!r} is not COLUMN=FIELD", remedy="Write it like --map coder=rater")
         field_by_column[column] = field
     return field_by_column
-
-
-def print_file(content: bytes) -> None:
-    """Prints bytes unchanged to a file or pipe, and with escaped control characters to a terminal."""
-    if not sys.stdout.isatty():
-        sys.stdout.flush()
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-        return
-    for line in content.decode("utf-8").split("\n")[:-1]:
-        standard_output().write(plain_text(line, MAX_LINE_CHARS) + "\n")

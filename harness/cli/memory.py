@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
 from harness.base.places import demand_distinct
@@ -13,7 +13,7 @@ from harness.base.plain_json import picked
 from harness.base.text_file import safe_csv
 from harness.cli.options import OutputFormat, option, printed_options, sessions_argument, verb
 from harness.cli.sessions import session_folder
-from harness.cli.streams import drawn_progress, standard_output
+from harness.cli.streams import drawn_progress
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.scenario import AxisName
@@ -56,24 +56,20 @@ def command(
     demand_distinct(folders)
     session_pairs = [_read_pairs(folder) for folder in folders]
     memory_findings = find_memories((point for pairs in session_pairs for point in pairs.points), axis)
-    stream = standard_output()
-    if printed.as_csv:
-        _write_csv(session_pairs, stream)
-    elif printed.as_json:
-        content = {
-            "sessions": [
-                {"folder": str(pairs.folder), "planned": pairs.planned, "ended": len(pairs.points)}
-                for pairs in session_pairs
-            ],
-            "by": axis,
-            "devices": [_finding_json(finding) for finding in memory_findings],
-        }
-        stream.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-    else:
-        planned = sum(pairs.planned for pairs in session_pairs)
-        lines = blocks(memory_findings, axis) or [f"0 of {planned} pairs have finished"]
-        stream.write("\n".join(lines) + "\n")
-    stream.flush()
+    planned = sum(pairs.planned for pairs in session_pairs)
+    content = {
+        "sessions": [
+            {"folder": str(pairs.folder), "planned": pairs.planned, "ended": len(pairs.points)}
+            for pairs in session_pairs
+        ],
+        "by": axis,
+        "devices": [_finding_json(finding) for finding in memory_findings],
+    }
+    printed.print(
+        json=lambda: json.dumps(content, indent=2, ensure_ascii=False),
+        csv=lambda: _csv(session_pairs),
+        lines=lambda: blocks(memory_findings, axis) or [f"0 of {planned} pairs have finished"],
+    )
 
 
 def _read_pairs(folder: Path) -> _SessionPairs:
@@ -92,13 +88,13 @@ def _read_pairs(folder: Path) -> _SessionPairs:
     return _SessionPairs(folder, figures.planned, figures.points())
 
 
-def _write_csv(session_pairs: Iterable[_SessionPairs], stream: TextIO) -> None:
+def _csv(session_pairs: Iterable[_SessionPairs]) -> str:
     rows: list[Sequence[str]] = [COLUMNS]
     for pairs in session_pairs:
         session_name = plain_text(pairs.folder.resolve().name, 120)
         for point in pairs.points:
             rows.append([session_name, *("" if cell is None else str(cell) for cell in _cells(point))])
-    stream.write(safe_csv(rows))
+    return safe_csv(rows)
 
 
 def _cells(point: MemoryPoint) -> tuple[object, ...]:

@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
+from harness.base.text_table import join_blocks
 from harness.cli.options import (
     EngineOptions,
     OutputFormat,
@@ -20,7 +21,7 @@ from harness.cli.options import (
     verb,
 )
 from harness.cli.sessions import session_folder
-from harness.cli.streams import RedrawnLine, print_pieces
+from harness.cli.streams import RedrawnLine
 from harness.model.errors import InputError
 from harness.model.numbers import seconds
 
@@ -86,18 +87,15 @@ def command(
         )
         for name in devices
     ]
-    if printed.as_json:
+
+    def as_json() -> str:
         document = reports.comparison_json(folder.name, task.name, facts, comparisons, continuous=continuous)
-        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    elif printed.as_csv:
-        text = reports.comparison_csv(comparisons)
-    else:
-        blocks = (
-            "\n".join(reports.comparison_lines(comparison, facts, task.name, continuous=continuous))
-            for comparison in comparisons
-        )
-        text = "\n\n".join(blocks) + "\n"
-    print_pieces([text])
+        return json.dumps(document, indent=2, ensure_ascii=False)
+
+    blocks = (
+        reports.comparison_lines(comparison, facts, task.name, continuous=continuous) for comparison in comparisons
+    )
+    printed.print(json=as_json, csv=lambda: reports.comparison_csv(comparisons), lines=lambda: join_blocks(*blocks))
     if left_out:
         sys.exit(ENGINE_FAULT)
 

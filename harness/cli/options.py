@@ -21,7 +21,7 @@ import click
 from harness.base.places import shipped_folder
 from harness.base.whole_file import WholeFile
 from harness.cli.command import Command, Option
-from harness.cli.streams import STREAM
+from harness.cli.streams import STREAM, print_file, print_lines
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
@@ -365,6 +365,15 @@ class OutputFormat:
 
     def __post_init__(self) -> None:
         choose_one(json=self.as_json, csv=self.as_csv)
+
+    def print(self, *, json: Callable[[], str], csv: Callable[[], str], lines: Callable[[], Iterable[str]]) -> None:
+        """Prints the result in this form. json: returns it without the last line end. csv: with all line ends."""
+        if self.as_json:
+            print_lines([json()])
+        elif self.as_csv:
+            print_file(csv().encode("utf-8", "replace"))
+        else:
+            print_lines(lines())
 
 
 def printed_options(as_json: str, as_csv: str) -> Any:

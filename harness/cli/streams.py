@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+from harness.base.foreign import plain_text
 from harness.base.progress import report_progress_to
 from harness.base.text_file import refuse_endless
 from harness.base.text_table import shown, width_of
@@ -139,6 +140,8 @@ NO_TERMINAL = (120, 24)
 MIN_WIDTH = 20
 CHUNK_LINES = 500
 """Lines that are printed in one write."""
+MAX_PRINTED_CHARS = 100_000
+"""Limit on a line of a file that is printed on a terminal."""
 
 
 def safe_stream(stream: TextIO) -> TextIO:
@@ -244,8 +247,7 @@ def open_streams() -> None:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-    encoding, errors = ("utf-8", "strict") if sys.stdin is None else (sys.stdin.encoding, sys.stdin.errors)
-    sys.stdin = io.TextIOWrapper(io.BufferedReader(_Input(is_open=sys.stdin is not None)), encoding, errors)
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(_Input(is_open=sys.stdin is not None)), *_encoding_of(sys.stdin))
     _output = _Output(1, is_open=sys.stdout is not None)
     sys.stdout = _text_stream(_output, sys.stdout)
     sys.stderr = _text_stream(_Output(2, is_open=sys.stderr is not None), sys.stderr)
@@ -253,12 +255,14 @@ def open_streams() -> None:
 
 def _text_stream(raw: _Output, original: TextIO | None) -> TextIO:
     """A stream of text over a descriptor, with the encoding and buffering of the original one."""
-    encoding, errors, unbuffered = "utf-8", "strict", False
-    if original is not None:
-        encoding, errors = original.encoding, original.errors or errors
-        unbuffered = isinstance(original.buffer, io.RawIOBase)
+    unbuffered = original is not None and isinstance(original.buffer, io.RawIOBase)
     by_line = unbuffered or raw.fileno() == 2 or raw.isatty()
-    return io.TextIOWrapper(io.BufferedWriter(raw), encoding, errors, line_buffering=by_line)
+    return io.TextIOWrapper(io.BufferedWriter(raw), *_encoding_of(original), line_buffering=by_line)
+
+
+def _encoding_of(stream: TextIO | None) -> tuple[str, str]:
+    """The encoding of a stream, and its treatment of errors; the usual ones if it is closed."""
+    return ("utf-8", "strict") if stream is None else (stream.encoding, stream.errors or "strict")
 
 
 def output_fault() -> HarnessError | None:
@@ -401,6 +405,17 @@ def print_pieces(pieces: Iterable[str]) -> None:
     stream = standard_output()
     stream.writelines(pieces)
     stream.flush()
+
+
+def print_file(content: bytes) -> None:
+    """Prints bytes unchanged to a file or pipe, and with escaped control characters to a terminal."""
+    if not sys.stdout.isatty():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    for line in content.decode("utf-8").split("\n")[:-1]:
+        standard_output().write(plain_text(line, MAX_PRINTED_CHARS) + "\n")
 
 
 def write_pieces(path: Path, pieces: Iterable[str]) -> None:

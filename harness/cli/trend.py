@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from harness.cli.options import A_FILE, OutputFormat, argument, option, printed_options, repeatable, verb
-from harness.cli.streams import drawn_progress, print_lines, width
+from harness.cli.streams import drawn_progress, width
 
 WORSE = 1  # Exit status, as for a limit that failed.
 
@@ -50,11 +50,10 @@ def command(
         trend_report = follow(folder, names, device, since_wall_s)
     if html is not None:
         trend_page.write_page(trend_report, html)
-    if printed.as_json:
-        print_lines([json.dumps(trend_page.as_json(trend_report))])
-    elif printed.as_csv:
-        click.echo(trend_page.as_csv(trend_report), nl=False)
-    else:
-        print_lines(trend_page.lines(trend_report, width()))
+    printed.print(
+        json=lambda: json.dumps(trend_page.as_json(trend_report)),
+        csv=lambda: trend_page.as_csv(trend_report),
+        lines=lambda: trend_page.lines(trend_report, width()),
+    )
     if recent is not None and any(trend.worsened_within(recent) for trend in trend_report.trends):
         sys.exit(WORSE)

@@ -80,10 +80,11 @@ def report(
         }
         counts = annotation_report(room.utterances, room.rows, final_intents)
         labels = room.label_set.ids
-    if printed.as_csv:
-        standard_output().write(safe_csv(as_table(counts, labels)))
-    else:
-        print_lines([json.dumps(as_json(counts, labels))] if printed.as_json else lines(counts, labels))
+    printed.print(
+        json=lambda: json.dumps(as_json(counts, labels)),
+        csv=lambda: safe_csv(as_table(counts, labels)),
+        lines=lambda: lines(counts, labels),
+    )
 
 
 @verb("agreement")

@@ -200,9 +200,8 @@ def command(
         labels=declared,
         by=options.by or None,
     )
-    as_json = None if targets.json_target is None else cascade_json(scored)
-    html = None if targets.html_target is None else page(scored, notes).encode()
-    targets.write(as_json, html, lines(scored, width(), notes=notes, max_listed=listed))
+    report_lines = lines(scored, width(), notes=notes, max_listed=listed)
+    targets.write(lambda: cascade_json(scored), lambda: page(scored, notes), report_lines)
     if max_sfa_loss is not None:
         from harness.statistics.verdict import SHARE, DeclaredLimit
 
@@ -233,9 +232,7 @@ def _compare(sources: CascadeSources, options: FrameOptions, wording: WordRules,
         zero=options.zero,
         labels=options.declared,
     )
-    as_json = None if targets.json_target is None else systems_json(compared)
-    html = None if targets.html_target is None else page(compared, notes).encode()
-    targets.write(as_json, html, lines(compared, width(), notes=notes))
+    targets.write(lambda: systems_json(compared), lambda: page(compared, notes), lines(compared, width(), notes=notes))
 
 
 def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[ComparedSystem], list[tuple[str, str]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -169,14 +169,14 @@ class Targets:
             refuse_overwriting(target, files)
         refuse_stdin_twice(files)
 
-    def write(self, as_json: str | None, page: bytes | None, lines: Iterable[str]) -> None:
+    def write(self, json: Callable[[], str], page: Callable[[], str], lines: Iterable[str]) -> None:
         """Writes JSON and page if requested, then the lines, unless JSON goes to standard output."""
-        if as_json is not None:
-            write_output(self.json_target or STREAM, [as_json])
-        if page is not None and self.html_target is not None:
+        if self.json_target is not None:
+            write_output(self.json_target, [json()])
+        if self.html_target is not None:
             from harness.base.whole_file import write_atomically
 
-            write_atomically(Path(self.html_target), page)
+            write_atomically(Path(self.html_target), page().encode())
         if self.json_target != STREAM:
             print_lines(lines)
 

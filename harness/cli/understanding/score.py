@@ -224,16 +224,17 @@ def _write_reports(
     """
     from harness.understanding.reports.score_text import comparison_json, comparison_lines, system_lines
 
-    as_json = page = None
-    if targets.json_target is not None:
-        from harness.understanding.reports.score_json import score_json
-
-        as_json = score_json(reports, [comparison_json(comparison) for comparison in comparisons], session_notes)
-    if targets.html_target is not None:
-        from harness.understanding.reports import score_html  # here, since few want a page
-
-        page = score_html.page(reports, scorings, comparisons).encode()
     columns = width()
+
+    def as_json() -> str:
+        from harness.understanding.reports.score_json import score_json  # here, since few want it
+
+        return score_json(reports, [comparison_json(comparison) for comparison in comparisons], session_notes)
+
+    def page() -> str:
+        from harness.understanding.reports import score_html  # as above
+
+        return score_html.page(reports, scorings, comparisons)
 
     def lines() -> Iterator[str]:
         for index, report in enumerate(reports):
