@@ -49,6 +49,17 @@ def fit(text: str, width: int) -> str:
     return padded(shown(text, width), width)
 
 
+def bold(line: str, colour: bool) -> str:
+    """The line, in bold where there are colours."""
+    return f"\x1b[1m{line}\x1b[0m" if colour else line
+
+
+def heading(title: str, columns: int, colour: bool) -> str:
+    """The line above the results of one of several systems, as wide as the terminal."""
+    text = f"── {shown(title, max(8, columns - 8))} "
+    return bold(text + "─" * (columns - width_of(text)), colour)
+
+
 @frozen
 class Column:
     """A column of a table. left: whether it is aligned left.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.text_table import bold
 from harness.base.user_text import known_name
 from harness.cli.options import (
     OutputFormat,
@@ -21,7 +22,7 @@ from harness.cli.options import (
     verb,
 )
 from harness.cli.sessions import demand_known, rated_sessions
-from harness.cli.streams import bold, drawn_progress, refuse_overwriting, uses_colour, width
+from harness.cli.streams import drawn_progress, refuse_overwriting, uses_colour, width
 from harness.model.choices import GROUPINGS, CategoryGroup, LimitTarget, Reading
 from harness.model.judgment import Category
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -272,7 +272,12 @@ def command(
     if html_target is not None:
         _write_page(systems, html_target, reference)
     if STREAM not in targets:
-        streams.print_lines(_lines(systems, comparisons, by_groups, alignments, confusions))
+        from harness.transcripts.reports.text import lines
+
+        colour = streams.uses_colour(sys.stdout)
+        streams.print_lines(
+            lines(systems, comparisons, by_groups, alignments, confusions, streams.width(), colour=colour)
+        )
     if max_wer is not None:
         from harness.statistics.verdict import SHARE, DeclaredLimit
 
@@ -307,7 +312,7 @@ def _score(
     from harness.base.text_file import encoding_name
     from harness.transcripts.entities import entity_errors
     from harness.transcripts.groups import group_figures, interval_of, with_queries
-    from harness.transcripts.reports.scoring_json import ScoringSource, SourcedScoring
+    from harness.transcripts.reports.scoring_json import SourcedScoring
     from harness.transcripts.scoring import word_confidences
 
     reference_form, hypothesis_form = forms
@@ -333,19 +338,16 @@ def _score(
     if groups_file is not None:
         encoding = encoding_name(rules.encoding)
         groups_source = _source_file(groups_file, TranscriptFormat.CSV, encoding, with_digest=with_digests)
-    source = ScoringSource(
-        reference=_source_file(reference, reference_form, references.encoding, with_digest=with_digests),
-        hypothesis=_source_file(hypothesis, hypothesis_form, hypotheses.encoding, with_digest=with_digests),
-        like_sclite=rules.like_sclite,
-        optional_words=rules.optional_words,
-        fragments=rules.fragments,
-        groups=groups_source,
-    )
     reads_reference_marks, _ = wording.reads_marks
     return SourcedScoring(
         scoring=scoring,
-        source=source,
+        reference=_source_file(reference, reference_form, references.encoding, with_digest=with_digests),
+        hypothesis=_source_file(hypothesis, hypothesis_form, hypotheses.encoding, with_digest=with_digests),
         interval=interval_of(scoring),
+        like_sclite=rules.like_sclite,
+        optional_words=rules.optional_words,
+        fragments=rules.fragments,
+        groups_file=groups_source,
         groups=group_figures(scoring, groupings, crossed) if groupings or crossed else None,
         confidence=word_confidences(scoring, hypotheses, wording),
         entities=entity_errors(scoring, references, wording) if reads_reference_marks else None,
@@ -480,28 +482,6 @@ def _source_file(file: InputFile, form: TranscriptFormat, encoding: str, *, with
         with file.path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
     return SourceFile(file.name, form.value, encoding, digest)
-
-
-def _lines(
-    systems: Sequence[SourcedScoring],
-    comparisons: Sequence[SystemComparison],
-    by_groups: Sequence[Sequence[GroupedComparison]],
-    alignments: AlignmentSelection | None,
-    confusions: int | None,
-) -> Iterator[str]:
-    from harness.transcripts.reports.text import comparison_lines, report
-
-    colour, width = streams.uses_colour(sys.stdout), streams.width()
-    for index, system in enumerate(systems):
-        if index:
-            yield ""
-        if len(systems) > 1:
-            yield streams.heading(system.scoring.title, width, colour)
-            yield ""
-        yield from report(system, alignments, confusions, width, colour=colour)
-    if len(systems) > 1:
-        yield ""
-        yield from comparison_lines(systems, comparisons, width, by_groups)
 
 
 def _write_page(systems: Sequence[SourcedScoring], target: str, reference: str) -> None:

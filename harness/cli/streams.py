@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, TextIO
 from harness.base.foreign import plain_text
 from harness.base.progress import report_progress_to
 from harness.base.text_file import refuse_endless
-from harness.base.text_table import shown, width_of
+from harness.base.text_table import shown
 from harness.base.whole_file import WholeFile
 from harness.model.errors import HarnessError, InputError, InputProblems, Place
 from harness.model.frozen import frozen
@@ -378,17 +378,6 @@ def drawn_progress() -> Iterator[None]:
             yield
         finally:
             line.clear()
-
-
-def bold(line: str, colour: bool) -> str:
-    """The line, in bold where there are colours."""
-    return f"\x1b[1m{line}\x1b[0m" if colour else line
-
-
-def heading(title: str, columns: int, colour: bool) -> str:
-    """The line above the results of one of several systems, as wide as the terminal."""
-    text = f"── {shown(title, max(8, columns - 8))} "
-    return bold(text + "─" * (columns - width_of(text)), colour)
 
 
 def print_lines(lines: Iterable[str]) -> None:

@@ -511,9 +511,7 @@ def _all_right(slots: tuple[ConceptValue, ...], placed: bool, right: bool | None
 
 
 def _all_matched_by_concept(slots: Sequence[ConceptValue]) -> dict[str, MatchCounts]:
-    numbers: dict[str, int] = {}
-    for concept, _ in slots:
-        numbers[concept] = numbers.get(concept, 0) + 1
+    numbers = Counter(concept for concept, _ in slots)
     return {concept: _all_matched(numbers[concept]) for concept in sorted(numbers)}
 
 
@@ -575,11 +573,7 @@ def _match_counts(
     """Counts by concept. A slot that occurs twice counts twice."""
     counts: dict[str, list[int]] = {}
     for slot in gold:
-        concept_counts = counts.get(slot[0])
-        if concept_counts is None:
-            counts[slot[0]] = [0, 1, 0]
-        else:
-            concept_counts[1] += 1
+        counts.setdefault(slot[0], [0, 0, 0])[1] += 1
     unmatched = list(gold)
     for slot in predicted:
         concept_counts = counts.setdefault(slot[0], [0, 0, 0])

@@ -16,9 +16,7 @@ from click.core import ParameterSource
 
 from harness.base.foreign import plain_text
 from harness.base.grouping import group_by
-from harness.base.plain_json import picked
 from harness.base.ports import Understander
-from harness.base.text_table import Column, text_table
 from harness.base.whole_file import WholeFile, demand_folder
 from harness.cli.options import (
     argument,
@@ -36,6 +34,7 @@ from harness.cli.streams import (
     STREAM,
     drawn_progress,
     open_input,
+    print_lines,
     refuse_overwriting,
     width,
     write_output,
@@ -43,13 +42,10 @@ from harness.cli.streams import (
 )
 from harness.model.choices import DEV_SPLITS, SPLIT, YARDSTICKS_KNOWN, CorpusFormat
 from harness.model.errors import InputError, Place, PluginError
-from harness.model.frozen import frozen
-from harness.model.numbers import counted, fixed, number, percent
+from harness.model.numbers import counted, fixed, percent
 from harness.model.understanding import Corpus, Utterance
-from harness.statistics.text import percent_interval
 
 if TYPE_CHECKING:
-    from harness.understanding.comparison import Metric
     from harness.understanding.models.model_folder import SavesModel
     from harness.understanding.models.training import Contender, ContenderRow
 
@@ -57,8 +53,6 @@ Scores = Sequence[tuple[str, float]]
 """The probability of each intent."""
 DEFAULT_FOR_TEXT, DEFAULT_FOR_SOUND = "crf", "ctc"
 DEFAULT_CONTENDERS = "crf,transformer"
-MIN_TABLE_WIDTH = 140
-"""Minimum width of the bench table in columns, so that no name is cut."""
 MAX_SEED = 2**31 - 1
 """The largest 32-bit integer with a sign, so that every library takes the seed."""
 BATCH_UTTERANCES = 256
@@ -253,14 +247,8 @@ def _predict_sounds(audio: Path, task: str | None, settings: Sequence[str], out:
         sys.exit(SOUND_REFUSED)
 
 
-@frozen
-class _CorpusResults:
-    """The results on a corpus. facts: what the JSON output says about the run. title: of the table."""
-
-    folder: Path
-    facts: dict[str, int]
-    title: str
-    rows: Sequence[ContenderRow]
+_CorpusResults = tuple[Path, dict[str, int], str, "Sequence[ContenderRow]"]
+"""The folder of a corpus, what the JSON output says about the run, the title of the table, and its rows."""
 
 
 @verb("bench")
@@ -332,7 +320,7 @@ def _results_on_test(
             rows.append(bench(contender, splits, seed, _print_progress))
         rows += _published_rows(folder, published)
         title = f"{len(splits[2].utterances):,} test utterances, seed {seed}"
-        yield _CorpusResults(folder, {"seed": seed}, title, rows)
+        yield folder, {"seed": seed}, title, rows
 
 
 def _results_over_folds(
@@ -349,7 +337,7 @@ def _results_over_folds(
             _print_progress(f"{folder}: {contender.name}")
             rows.append(cross_validated(contender, corpus, folds, seed, _print_progress))
         title = f"{len(corpus.utterances):,} utterances in {folds} folds, seed {seed}; mean ± standard deviation"
-        yield _CorpusResults(folder, {"seed": seed, "folds": folds}, title, rows)
+        yield folder, {"seed": seed, "folds": folds}, title, rows
 
 
 def _print_results(results: Iterable[_CorpusResults], json_target: str | None) -> None:
@@ -357,15 +345,14 @@ def _print_results(results: Iterable[_CorpusResults], json_target: str | None) -
 
     json_target: None for no JSON; STREAM for JSON on standard output and no table.
     """
+    from harness.understanding.reports.bench import lines, row_json
+
     documents = []
-    for corpus_results in results:
-        rows = corpus_results.rows
-        documents.append(
-            {"data": str(corpus_results.folder), **corpus_results.facts, "rows": [_as_json(row) for row in rows]}
-        )
+    for folder, facts, title, rows in results:
+        documents.append({"data": str(folder), **facts, "rows": [row_json(row) for row in rows]})
         if json_target != STREAM:
-            click.echo(plain_text(f"{corpus_results.folder}: {corpus_results.title}"))
-            click.echo("\n".join(_table(rows)))
+            click.echo(plain_text(f"{folder}: {title}"))
+            print_lines(lines(rows, width()))
     if json_target is not None:
         write_output(json_target, [json.dumps(documents, indent=1) + "\n"])
 
@@ -491,44 +478,3 @@ def _published_rows(folder: Path, corpus: str | None) -> Iterable[ContenderRow]:
     if corpus is not None:
         return YARDSTICKS.get(corpus, ())
     return next((rows for name, rows in YARDSTICKS.items() if name in folder.absolute().name.lower()), ())
-
-
-def _table(rows: Sequence[ContenderRow]) -> Iterator[str]:
-    """Lines of the table: each metric, with its interval or standard deviation below it."""
-    from harness.understanding.models.training import FIGURES
-
-    cells: list[tuple[str, ...]] = []
-    for row in rows:
-        texts = _metric_texts(row)
-        values, spreads = zip(*(texts.get(metric, (percent(None), "")) for metric in FIGURES), strict=True)
-        name = f"{row.name} *" if row.from_elsewhere else row.name
-        cells.append((name, *values, number(row.train_cpu_s), number(row.predict_cpu_s)))
-        if not row.from_elsewhere:
-            cells.append(("", *spreads, "", ""))
-    heads = ("understander", "intent accuracy", "EMR", "slot F1", "F1mh", "CER", "SFA", "CPU s", "CPU s / 1,000")
-    yield from text_table(list(map(Column, heads)), cells, max(width(), MIN_TABLE_WIDTH))
-    if any(row.from_elsewhere for row in rows):
-        yield "* published result on the corpus's own splits, not measured in this run"
-
-
-def _metric_texts(row: ContenderRow) -> dict[Metric, tuple[str, str]]:
-    """Each metric's value, and its interval or its standard deviation over folds."""
-    texts = {}
-    for index, (metric, value, interval) in enumerate(row.figures):
-        deviation = row.deviations[index] if row.deviations else None
-        spread = percent_interval(interval, 1) if deviation is None else f"± {percent(deviation, 2)}"
-        texts[metric] = percent(value, 2), spread
-    return texts
-
-
-def _as_json(row: ContenderRow) -> dict[str, object]:
-    figures = {
-        figure.value: {"value": value, "interval_95": None if interval is None else list(interval)}
-        for figure, value, interval in row.figures
-    }
-    for (figure, _, _), deviation in zip(row.figures, row.deviations, strict=False):
-        figures[figure.value]["sd"] = deviation
-    return {
-        "understander": row.name, **picked(row, "from_elsewhere", "utterances"),
-        "figures": figures, "train_cpu_s": row.train_cpu_s, "predict_cpu_s_per_1000": row.predict_cpu_s,
-    }  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import reduce
-from itertools import combinations
+from itertools import chain, combinations
 from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.cli.options import argument, option, repeatable, verb
-from harness.cli.streams import InputFile, heading, open_input, uses_colour, width
+from harness.cli.streams import InputFile, open_input, uses_colour, width
 from harness.cli.understanding.options import FrameLimits, FrameOptions, Targets, frames_options, target_options
 from harness.model.choices import MAX_CONFUSIONS, SPLIT, CorpusFormat, CountedAttempt
 from harness.model.errors import InputError, Place, demand_main_options, nearest
@@ -222,7 +222,7 @@ def _write_reports(
 
     scorings: one per system, under the first rule; () if the utterances are not known. confusions: how many to list.
     """
-    from harness.understanding.reports.score_text import comparison_json, comparison_lines, system_lines
+    from harness.understanding.reports.score_text import comparison_json, comparison_lines, systems_lines
 
     columns = width()
 
@@ -236,18 +236,12 @@ def _write_reports(
 
         return score_html.page(reports, scorings, comparisons)
 
-    def lines() -> Iterator[str]:
-        for index, report in enumerate(reports):
-            if index > 0:
-                yield ""
-            if len(reports) > 1:
-                yield heading(report.counts.predicted, columns, uses_colour(sys.stdout))
-            yield from system_lines(report, columns, confusions=confusions)
-        yield from comparison_lines(comparisons, columns)
-        if session_notes is not None:
-            yield from session_notes.lines()
-
-    targets.write(as_json, page, lines())
+    lines = (
+        systems_lines(reports, columns, confusions=confusions, colour=uses_colour(sys.stdout)),
+        comparison_lines(comparisons, columns),
+        session_notes.lines() if session_notes is not None else (),
+    )
+    targets.write(as_json, page, chain.from_iterable(lines))
 
 
 def _read_corpora(sources: ScoreSources, stack: ExitStack) -> tuple[Corpus, list[Corpus], SessionNotes | None]:

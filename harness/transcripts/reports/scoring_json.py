@@ -107,27 +107,22 @@ class SourceFile:
 
 
 @frozen
-class ScoringSource:
-    """The files of a scoring, and the options with which it was made."""
-
-    reference: SourceFile
-    hypothesis: SourceFile
-    like_sclite: bool
-    optional_words: bool
-    fragments: bool
-    groups: SourceFile | None = None
-
-
-@frozen
 class SourcedScoring:
-    """A scoring with its sources. interval: 95 % interval of its WER. groups, confidence, entities: None without any.
+    """A scoring with its files, and the options with which it was made.
 
-    talkers: which speaker of the hypothesis is which of the reference, if speakers were paired; else ().
+    - interval: 95 % interval of its WER.
+    - groups_file, groups, confidence, entities: None without any.
+    - talkers: which speaker of the hypothesis is which of the reference, if speakers were paired; else ().
     """
 
     scoring: Scoring
-    source: ScoringSource
+    reference: SourceFile
+    hypothesis: SourceFile
     interval: Interval | None
+    like_sclite: bool = False
+    optional_words: bool = False
+    fragments: bool = False
+    groups_file: SourceFile | None = None
     groups: GroupFigures | None = None
     confidence: ConfidenceFigures | None = None
     entities: EntityErrors | None = None
@@ -160,12 +155,12 @@ def pieces(
 
 def _system_json_lines(system: SourcedScoring) -> Iterator[str]:
     """The object of a system in pieces, its utterances last."""
-    scoring, source = system.scoring, system.source
+    scoring = system.scoring
     head: dict[str, object] = {
         "format": FORMAT,
         "harness": __version__,
         **picked(scoring, "title", "normalisation", "unit"),
-        **picked(source, "like_sclite", "optional_words", "fragments", "reference", "hypothesis"),
+        **picked(system, "like_sclite", "optional_words", "fragments", "reference", "hypothesis"),
         "totals": counts_of(scoring.totals),
         "wer": scoring.totals.wer,
         "interval": system.interval,
@@ -178,7 +173,7 @@ def _system_json_lines(system: SourcedScoring) -> Iterator[str]:
         "confidence": to_plain(system.confidence),
         "entities": to_plain(system.entities),
         "talkers": to_plain(system.talkers),
-        "groups_file": to_plain(source.groups),
+        "groups_file": to_plain(system.groups_file),
         **_group_figures(system.groups),
     }
     yield "{\n"

@@ -11,7 +11,7 @@ from statistics import median
 import numpy as np
 
 from harness.base.table import NO_LABEL, CrossTable, Field, Notes, Occurrences, Section, Table
-from harness.base.text_table import Column, note, padded, shown, width_of
+from harness.base.text_table import Column, bold, heading, note, padded, shown, width_of
 from harness.model.choices import ERROR_RATES, UNIT_NOUNS, AlignmentSelection, TextUnit
 from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING, fixed, hundredths, percent, points, probability
@@ -63,6 +63,29 @@ _SPEAKERS = (
 )
 
 
+def lines(
+    systems: Sequence[SourcedScoring],
+    comparisons: Sequence[SystemComparison],
+    by_groups: Sequence[Sequence[GroupedComparison]],
+    alignments: AlignmentSelection | None,
+    confusions_listed: int | None,
+    width: int,
+    *,
+    colour: bool,
+) -> Iterator[str]:
+    """The lines on all systems, each below its title if there are several, then their comparisons. Arguments: as for
+    `report` and `comparison_lines`."""
+    for index, system in enumerate(systems):
+        if index:
+            yield ""
+        if len(systems) > 1:
+            yield from (heading(system.scoring.title, width, colour), "")
+        yield from report(system, alignments, confusions_listed, width, colour=colour)
+    if len(systems) > 1:
+        yield ""
+        yield from comparison_lines(systems, comparisons, width, by_groups)
+
+
 def report(
     sourced: SourcedScoring,
     alignments: AlignmentSelection | None,
@@ -77,10 +100,6 @@ def report(
     confusions, 0 for all; None for no tables. width: of a line, in characters. colour: whether to write the codes of a
     terminal.
     """
-
-    def embolden(line: str) -> str:
-        return f"\x1b[1m{line}\x1b[0m" if colour else line
-
     scoring = sourced.scoring
     if alignments is not None:
         rows = scoring.with_errors() if alignments is AlignmentSelection.ERRORS else None
@@ -90,11 +109,11 @@ def report(
     if confusions_listed is not None:
         yield from confusions_section(scoring).lines(width, confusions_listed or None)
         yield ""
-    yield embolden(f"system: {shown(scoring.title, width - 8)}")
+    yield bold(f"system: {shown(scoring.title, width - 8)}", colour)
     for section in sections(sourced, width):
         yield ""
         for line in section.lines(width, MAX_ROWS):
-            yield embolden(line) if line.startswith(f"{ERROR_RATES[scoring.unit]} ") else line
+            yield bold(line, colour) if line.startswith(f"{ERROR_RATES[scoring.unit]} ") else line
 
 
 def sections(sourced: SourcedScoring, width: int, max_ids: int = 5, scale: float | None = None) -> Iterator[Section]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.plain_json import to_plain
 from harness.base.table import NO_LABEL, Field, Notes, Occurrences, Section, Table
-from harness.base.text_table import join_blocks, shown
+from harness.base.text_table import heading, join_blocks, shown
 from harness.model.choices import MAX_CONFUSIONS as MAX_CONFUSIONS
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, percent, points, probability
@@ -306,6 +306,18 @@ def _count_texts(counts: MatchCounts, noun: str) -> tuple[str, str, str]:
 
 NOTE_WIDTH = 14
 """Width of the names of notes, in characters."""
+
+
+def systems_lines(
+    systems: Sequence[SystemReport], width: int, *, confusions: int = MAX_CONFUSIONS, colour: bool
+) -> Iterator[str]:
+    """The reports on all systems, each below its name if there are several. confusions: as for `system_lines`."""
+    for index, system in enumerate(systems):
+        if index > 0:
+            yield ""
+        if len(systems) > 1:
+            yield heading(system.counts.predicted, width, colour)
+        yield from system_lines(system, width, confusions=confusions)
 
 
 def system_lines(system: SystemReport, width: int, *, confusions: int = MAX_CONFUSIONS) -> Iterator[str]:

@@ -15,12 +15,12 @@ from harness.statistics.confidence import ConfidenceFigures, deviate
 from harness.statistics.intervals import Share
 from harness.transcripts.files.transcripts import read_pair
 from harness.transcripts.reports.html import page
-from harness.transcripts.reports.scoring_json import SourcedScoring
 from harness.transcripts.reports.text import confidence
 from harness.transcripts.scoring import score, word_confidences
 from harness.transcripts.words import WordRules
 from tests.known import known
 from tests.unit.transcripts.files.told import written
+from tests.unit.transcripts.reports.scorings import reported
 
 REFERENCE = "f1 A ann 0.0 2.0 hello world good bye\n"
 HEARD = (("hello", "0.98"), ("word", "0.3"), ("good", "0.9"), ("by", "0.8"), ("oh", "NA"))
@@ -108,7 +108,7 @@ def test_a_page_draws_reliability_and_detection_error(tmp_path: Path) -> None:
     confidences = known(figures(tmp_path))
     files = read_pair(tmp_path / "r.stm", tmp_path / "h.ctm")
     scoring = score(*files, WordRules(Normalisation.VERBATIM))
-    whole = page([SourcedScoring(scoring, {}, None, None, confidences)], "words")
+    whole = page([replace(reported(scoring), confidence=confidences)], "words")
     assert whole.count("class=line d=") == whole.count("class=many") == len(confidences.bins)
     (drawn,) = re.findall(r'<polyline class=line points="([^"]*)"', whole)
     assert len(drawn.split()) == len(confidences.det)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from harness.model.transcript import Normalisation, Transcripts
 from harness.statistics.intervals import Interval
 from harness.transcripts.groups import GroupFigures
-from harness.transcripts.reports.scoring_json import ScoringSource, SourcedScoring, SourceFile
+from harness.transcripts.reports.scoring_json import SourcedScoring, SourceFile
 from harness.transcripts.scoring import Scoring, score
 from harness.transcripts.words import WordRules
 
@@ -72,5 +72,5 @@ def foreign() -> Scoring:
 
 def reported(scoring: Scoring, interval: Interval | None = None, groups: GroupFigures | None = None) -> SourcedScoring:
     """As the verb hands it to the reports."""
-    source = ScoringSource(*2 * (SourceFile("ref.trn", "trn", "utf-8", "00"),), False, False, False)
-    return SourcedScoring(scoring, source, interval, groups)
+    file = SourceFile("ref.trn", "trn", "utf-8", "00")
+    return SourcedScoring(scoring, file, file, interval, groups=groups)

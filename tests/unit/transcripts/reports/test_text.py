@@ -14,7 +14,7 @@ from harness.base.text_table import shown
 from harness.model.transcript import WordCounts
 from harness.transcripts.groups import compare
 from harness.transcripts.reports import scoring_json, text
-from harness.transcripts.reports.scoring_json import ScoringSource, SourcedScoring, SourceFile, pieces
+from harness.transcripts.reports.scoring_json import SourcedScoring, SourceFile, pieces
 from harness.transcripts.reports.text import alignment_lines, confusions_section
 from tests.unit.transcripts.reports.scorings import HOSTILE, every_sort, foreign, reported, scored
 
@@ -205,9 +205,7 @@ def test_wrapped_rows_contain_every_word_once() -> None:
     assert ref_words == words
 
 
-SOURCE = ScoringSource(
-    SourceFile(HOSTILE, "trn", "utf-8", "00"), SourceFile("hyp.trn", "csv", "latin-1", "ff"), True, False, False
-)
+FILES = SourceFile(HOSTILE, "trn", "utf-8", "00"), SourceFile("hyp.trn", "csv", "latin-1", "ff")
 
 
 def read(*systems: SourcedScoring) -> Any:
@@ -218,7 +216,7 @@ def read(*systems: SourcedScoring) -> Any:
 
 
 def test_one_system_is_one_object() -> None:
-    report = read(SourcedScoring(every_sort("mine"), SOURCE, (0.25, 0.75)))
+    report = read(SourcedScoring(every_sort("mine"), *FILES, (0.25, 0.75), like_sclite=True))
     assert list(report) == [
         "format", "harness", "title", "normalisation", "unit", "like_sclite", "optional_words", "fragments",
         "reference", "hypothesis", "totals", "wer", "interval", "interval_over", "speakers", "missing",
@@ -251,19 +249,19 @@ def test_one_system_is_one_object() -> None:
 
 
 def test_rates_over_nothing_are_null() -> None:
-    report = read(SourcedScoring(scored({"a_1": ""}, {}), SOURCE, None))
+    report = read(SourcedScoring(scored({"a_1": ""}, {}), *FILES, None))
     assert (report["wer"], report["interval"], report["speakers"][0]["wer"]) == (None, None, None)
     assert report["utterances"] == [
         {"id": "a_1", "correct": 0, "substitutions": 0, "deletions": 0, "insertions": 0, "path": ""}
     ]
-    assert read(SourcedScoring(scored({}, {}), SOURCE, None))["utterances"] == []
+    assert read(SourcedScoring(scored({}, {}), *FILES, None))["utterances"] == []
 
 
 def test_several_systems_are_compared() -> None:
     report = read(
-        SourcedScoring(every_sort("a"), SOURCE, None),
-        SourcedScoring(foreign(), SOURCE, None),
-        SourcedScoring(every_sort("b"), SOURCE, None),
+        SourcedScoring(every_sort("a"), *FILES, None),
+        SourcedScoring(foreign(), *FILES, None),
+        SourcedScoring(every_sort("b"), *FILES, None),
     )
     assert list(report) == ["systems", "comparisons"]
     assert len(report["systems"]) == len(report["comparisons"]) == 3
@@ -281,5 +279,5 @@ def test_chunks_of_json_join_without_gaps() -> None:
     ):
         texts = {f"a_{number}": "x" for number in range(utterances)}
         assert [
-            utterance["id"] for utterance in read(SourcedScoring(scored(texts, texts), SOURCE, None))["utterances"]
+            utterance["id"] for utterance in read(SourcedScoring(scored(texts, texts), *FILES, None))["utterances"]
         ] == list(texts)
