@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
@@ -21,16 +20,14 @@ from harness.cli.streams import print_lines
 from harness.model.errors import InputError, SoundError
 from harness.model.frozen import frozen
 from harness.model.judgment import ItemFilter, RaterKeys, RatingRound, TranscriptPolicy
-from harness.model.numbers import counted, fixed
+from harness.model.numbers import fixed
 from harness.rating.guide import LABELS
 
 if TYPE_CHECKING:
     from harness.rating.desk import Desk
     from harness.rating.program_rater import ProgramRater
     from harness.rating.rater_player import RaterPlayer
-    from harness.rating.rater_queue import RaterQueue
     from harness.rating.rating_room import RatingRoom
-    from harness.rating.view import SittingView
 
 
 FAULT, INTERRUPTED = 3, 130  # Exit statuses. 130 is 128 + SIGINT, as in shells.
@@ -133,6 +130,7 @@ def command(
 
     Exit status: 0 done · 2 wrong usage or input · 3 a file fault, or --program left responses open · 130 interrupted.
     """
+    from harness.cli.rate_lines import list_lines
     from harness.rating.rating_room import RatingRoom
 
     round_ = _read_round(named, round_id, seed, filters, transcript, training)
@@ -168,11 +166,11 @@ def command(
 
             sys.exit(serve(room, WebOptions(keys=keys, names=names, **site.web_options)))
         if listing and is_for_all:
-            print_lines(_list_raters(room, room.progress([rater])))
+            print_lines(list_lines(room, room.progress([rater])))
             return
         desk = room.adjudication(rater) if adjudicate else room.desk(rater)
         if listing:
-            print_lines(_list_raters(room, [desk.view], adjudicating=adjudicate))
+            print_lines(list_lines(room, [desk.view], adjudicating=adjudicate))
             return
         sys.exit(_judge_in_person(room, desk, keys, sound_device, plain=plain, silent=silent, names=names))
 
@@ -257,6 +255,7 @@ def _warn_without_sound(player: RaterPlayer) -> None:
 def _judge_by_program(options: ProgramOptions, command_text: str, round_: RatingRound, *, listing: bool) -> int:
     """Judges by a program until nothing is left, or only lists what is left. Returns the exit status."""
     from harness.base.program_pipe import program_command
+    from harness.cli.rate_lines import list_lines
     from harness.rating.program_rater import ProgramRater
     from harness.rating.rating_room import RatingRoom
 
@@ -281,7 +280,7 @@ def _judge_by_program(options: ProgramOptions, command_text: str, round_: Rating
         desk = room.desk(rater, program=True)
         _warn_of_unmatched_gold(room)
         if listing:
-            print_lines(_list_raters(room, [desk.view]))
+            print_lines(list_lines(room, [desk.view]))
             return 0
         click.echo(f"round {plain_text(round_.id)}: {desk.view.count.left} left for {plain_text(rater)}")
         return _run_program(room, desk, program)
@@ -328,23 +327,3 @@ def _warn_of_unmatched_gold(room: RatingRoom) -> None:
         example = plain_text(f"{unmatched[0].trial} of {unmatched[0].session}", 120)
         counts = f"{len(unmatched)} of {len(room.round.gold)} known answers"
         click.echo(f"harness: {counts} match no response, for example {example}", err=True)
-
-
-def _list_raters(
-    room: RatingRoom, raters: Iterable[RaterQueue | SittingView], *, adjudicating: bool = False
-) -> Iterator[str]:
-    """How many responses there are in total, and how many each rater has left."""
-    from harness.cli.rate_lines import counts_in_words
-
-    responses = f"{counted(len(room.items), 'response')} of {counted(len(room.round.sessions), 'session')}"
-    yield f"round {plain_text(room.round.id)}: {responses}"
-    yield f"raters disagree on {counted(len(room.disputed), 'response')}"
-    task = "to settle" if adjudicating else "to judge"
-    for summary in raters:
-        exercises = ""
-        if room.round.exercises and not adjudicating:
-            done_count, exercise_count = summary.exercises
-            exercises = f"; exercises: {done_count} of {exercise_count} done"
-        counts = f"{summary.count.total} {task}, {counts_in_words(summary.count)}"
-        stopped = "; stopped, and gets no more" if summary.stopped else ""
-        yield f"{plain_text(summary.rater)}: {counts}{exercises}{stopped}"

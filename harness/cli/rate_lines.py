@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, StrEnum
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from harness.base.foreign import plain_text
 from harness.model.frozen import frozen
 from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag
-from harness.model.numbers import fixed, seconds
+from harness.model.numbers import counted, fixed, seconds
 from harness.model.trial import Recognition
 from harness.rating.exercises import repetition_text
 from harness.rating.guide import GUIDE, LABELS, RULES
 from harness.rating.items import Item
-from harness.rating.rater_queue import QueueCounts, ReopenableItem
+from harness.rating.rater_queue import QueueCounts, RaterQueue, ReopenableItem
 from harness.rating.view import ExerciseResult, SittingView, effect_words, found_words, given_words, visible_latency_s
+
+if TYPE_CHECKING:
+    from harness.rating.rating_room import RatingRoom
 
 MAX_TEXT_CHARS = 1000
 MAX_FOUND_ITEMS = 50
@@ -121,6 +124,24 @@ def counts_in_words(count: QueueCounts) -> str:
     rarer_counts = ((count.skipped, "of them left for later"), (count.held, "held"), (count.flagged, "put aside"))
     rarer_texts = (f"{number} {words}" for number, words in rarer_counts if number)
     return ", ".join([f"{count.done} done", f"{count.left} left", *rarer_texts])
+
+
+def list_lines(
+    room: RatingRoom, raters: Iterable[RaterQueue | SittingView], *, adjudicating: bool = False
+) -> Iterator[str]:
+    """How many responses there are in total, and how many each rater has left."""
+    responses = f"{counted(len(room.items), 'response')} of {counted(len(room.round.sessions), 'session')}"
+    yield f"round {plain_text(room.round.id)}: {responses}"
+    yield f"raters disagree on {counted(len(room.disputed), 'response')}"
+    task = "to settle" if adjudicating else "to judge"
+    for summary in raters:
+        exercises = ""
+        if room.round.exercises and not adjudicating:
+            done_count, exercise_count = summary.exercises
+            exercises = f"; exercises: {done_count} of {exercise_count} done"
+        counts = f"{summary.count.total} {task}, {counts_in_words(summary.count)}"
+        stopped = "; stopped, and gets no more" if summary.stopped else ""
+        yield f"{plain_text(summary.rater)}: {counts}{exercises}{stopped}"
 
 
 def status_lines(view: SittingView) -> Iterator[str]:

@@ -26,8 +26,8 @@ from harness.understanding.counts import ValueRule
 
 if TYPE_CHECKING:
     from harness.understanding.comparison import FrameComparison
-    from harness.understanding.reports.score_json import ScoreFile, SessionNotes
-    from harness.understanding.reports.score_text import SystemReport
+    from harness.understanding.reports.score_json import ScoreFile
+    from harness.understanding.reports.score_text import SessionNotes, SystemReport
     from harness.understanding.scoring import FrameScoring, SystemCounts
 
 
@@ -263,8 +263,7 @@ def _read_sessions(sessions: Sequence[str], attempt: CountedAttempt) -> tuple[Co
     from harness.model.record import EndReason
     from harness.session.figures.frames_of_session import session_corpora
     from harness.session.summary import session_verdict
-    from harness.understanding.reports.score_json import SessionNotes
-    from harness.understanding.reports.score_text import listed
+    from harness.understanding.reports.score_text import SessionNotes, listed
 
     folders = [session_folder(session) for session in sessions]
     progresses = [progress_of(folder) for folder in folders]

@@ -6,14 +6,13 @@ All contents come from counts that add up, and are sorted. Merged shards give th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from harness import __version__
 from harness.base.plain_json import Json, from_plain, picked, to_plain
-from harness.model.choices import CountedAttempt
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.transcript import WordCounts
@@ -21,7 +20,7 @@ from harness.statistics.intervals import Share
 from harness.understanding.counts import FrameCounts, IntentCounts, MatchCounts, Rule, SlotCounts
 from harness.understanding.entities import EntityCounts
 from harness.understanding.figures import FrameFigures, ZeroDivision
-from harness.understanding.reports.score_text import SystemReport, group_means, group_table, listed
+from harness.understanding.reports.score_text import SessionNotes, SystemReport, group_means, group_table
 from harness.understanding.scoring import DetailCounts, Groups, Samples, SystemCounts
 
 _DETAIL = "detail"
@@ -205,29 +204,6 @@ def _checked_count(value: Any) -> int:
 
 FORMAT = 1
 KIND = "understanding"
-
-
-@frozen
-class SessionNotes:
-    """What the scores of sessions leave out.
-
-    - attempt: which attempt of each trial is scored.
-    - not_counted: ids of trials without a report of what was understood.
-    - unfinished: sessions whose run was not completed, each with what was finished.
-    """
-
-    attempt: CountedAttempt
-    not_counted: tuple[str, ...]
-    unfinished: tuple[str, ...]
-
-    def __add__(self, other: SessionNotes) -> SessionNotes:
-        return SessionNotes(self.attempt, self.not_counted + other.not_counted, self.unfinished + other.unfinished)
-
-    def lines(self) -> Iterator[str]:
-        yield f"attempt       {self.attempt} of each trial"
-        yield from (f"unfinished    {session}" for session in self.unfinished)
-        if self.not_counted:
-            yield f"unknown       {listed(self.not_counted)}: no report of what was understood; not counted"
 
 
 @frozen

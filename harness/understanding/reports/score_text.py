@@ -12,6 +12,7 @@ from harness.base.plain_json import to_plain
 from harness.base.table import NO_LABEL, Field, Notes, Occurrences, Section, Table
 from harness.base.text_table import heading, join_blocks, shown
 from harness.model.choices import MAX_CONFUSIONS as MAX_CONFUSIONS
+from harness.model.choices import CountedAttempt
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, percent, points, probability
 from harness.model.understanding import Chunking, Detail
@@ -497,6 +498,29 @@ def listed(ids: Sequence[str], max_ids: int = 5) -> str:
         return "0"
     first = ", ".join(shown(id_, 40) for id_ in ids[:max_ids])
     return f"{len(ids):,} ({first}{', …' if len(ids) > max_ids else ''})"
+
+
+@frozen
+class SessionNotes:
+    """What the scores of sessions leave out.
+
+    - attempt: which attempt of each trial is scored.
+    - not_counted: ids of trials without a report of what was understood.
+    - unfinished: sessions whose run was not completed, each with what was finished.
+    """
+
+    attempt: CountedAttempt
+    not_counted: tuple[str, ...]
+    unfinished: tuple[str, ...]
+
+    def __add__(self, other: SessionNotes) -> SessionNotes:
+        return SessionNotes(self.attempt, self.not_counted + other.not_counted, self.unfinished + other.unfinished)
+
+    def lines(self) -> Iterator[str]:
+        yield f"attempt       {self.attempt} of each trial"
+        yield from (f"unfinished    {session}" for session in self.unfinished)
+        if self.not_counted:
+            yield f"unknown       {listed(self.not_counted)}: no report of what was understood; not counted"
 
 
 def comparison_lines(comparisons: Sequence[FrameComparison], width: int) -> Iterator[str]:
