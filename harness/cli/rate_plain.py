@@ -42,8 +42,8 @@ MAX_WAIT_S = 120.0
 class PlainSitting:
     """A sitting over standard input and output, until `quit` or the end of the input.
 
-    It is that of a person at a terminal, or of a script, which ends at the first line that is wrong (status 2) or
-    cannot be saved (3): later lines would apply to another response. `names`: show the raters' names to an adjudicator.
+    A script (input other than a terminal) ends at the first line that is wrong (status 2) or cannot be saved (3).
+    Later lines would apply to another response. `names`: show the raters' names to an adjudicator.
 
     Its commands return what is wrong with the line; "" if nothing is.
     """
