@@ -12,17 +12,8 @@ from harness.statistics.intervals import Share
 from harness.wake.requests import RequestResult
 from harness.wake.wake_plays import CommandResult, Play
 
-
-@dataclass(slots=True)
-class MissCounts:
-    """Wake trials of one speaker, and how many of them the device missed."""
-
-    missed: int = 0
-    trials: int = 0
-
-
-SpeakerCounts = dict[str, MissCounts]
-"""Name of a speaker → counts."""
+MissShares = dict[str, Share]
+"""Name of a speaker → share of the wake trials that the device missed; 0 of 0 if none counts any more."""
 
 
 @dataclass(slots=True)
@@ -38,10 +29,9 @@ class PlayTotals:
     probes_heard: int = 0
     """Number of probes that woke the device."""
     commands: Counter[CommandResult] = field(default_factory=Counter)
-    speakers: SpeakerCounts = field(default_factory=dict)
-    """Counts of wake trials by speaker."""
-    speakers_by_condition: dict[str, SpeakerCounts] = field(default_factory=dict)
-    """"axis=label" → counts of wake trials by speaker."""
+    speakers: MissShares = field(default_factory=dict)
+    speakers_by_condition: dict[str, MissShares] = field(default_factory=dict)
+    """"axis=label" → shares by speaker."""
     matched_events: int = 0
     """Number of events that match the phrase, also in commands and probes."""
     suppressed_events: int = 0
@@ -106,21 +96,15 @@ class PlayTotals:
         return Share(self.wake_trials - self.hits, self.wake_trials)
 
 
-def _count_trial(counts_by_speaker: SpeakerCounts, speaker: str, is_missed: bool, sign: int) -> None:
-    counts = counts_by_speaker.setdefault(speaker, MissCounts())
-    counts.trials += sign
-    if is_missed:
-        counts.missed += sign
+def _count_trial(shares: MissShares, speaker: str, is_missed: bool, sign: int) -> None:
+    share = shares.get(speaker, Share())
+    missed = share.count + sign if is_missed else share.count
+    shares[speaker] = Share(missed, share.total + sign)
 
 
-def miss_shares(counts_by_speaker: SpeakerCounts) -> dict[str, Share]:
-    """Name of a speaker → share of the wake trials that the device missed."""
-    return {speaker: Share(counts.missed, counts.trials) for speaker, counts in counts_by_speaker.items()}
-
-
-def ordered_by_axis(speakers_by_condition: Mapping[str, SpeakerCounts]) -> list[tuple[str, SpeakerCounts]]:
+def ordered_by_axis(speakers_by_condition: Mapping[str, MissShares]) -> list[tuple[str, MissShares]]:
     """The conditions ("axis=label") grouped by axis, in the order in which the axes first occurred."""
     by_axis = group_by(
-        (condition.partition("=")[0], (condition, counts)) for condition, counts in speakers_by_condition.items()
+        (condition.partition("=")[0], (condition, shares)) for condition, shares in speakers_by_condition.items()
     )
     return [condition for conditions in by_axis.values() for condition in conditions]

@@ -25,7 +25,7 @@ from harness.wake.first_sounds import FirstSounds
 from harness.wake.proofs import ListeningProofs, Proofs
 from harness.wake.report_merger import ReportMerger
 from harness.wake.requests import by_gap
-from harness.wake.sums import PlayTotals, miss_shares, ordered_by_axis
+from harness.wake.sums import PlayTotals, ordered_by_axis
 from harness.wake.timeline import MAX_MARKS, timeline
 from harness.wake.unmatched import UnmatchedEvents
 from harness.wake.utterances import Utterances
@@ -240,7 +240,8 @@ class DeviceFigures:
         look = LookCounts(
             wall_s=wall_s,
             false_rejects=self._totals.false_rejects,
-            speakers=self._speakers(),
+            speakers=self._totals.speakers.copy(),
+            planned_speakers=self.planned_speakers,
             exposure_s=self._totals.exposure_s,
             false_accepts=self._events.counts(self.device).after_review,
         )
@@ -414,11 +415,11 @@ class DeviceFigures:
         )
 
     def _speakers(self) -> Speakers:
-        return Speakers.of(miss_shares(self._totals.speakers), self.planned_speakers)
+        return Speakers.of(self._totals.speakers, self.planned_speakers)
 
     def _conditions(self) -> Iterator[tuple[str, Ratio]]:
-        for condition, counts in ordered_by_axis(self._totals.speakers_by_condition):
-            speakers = Speakers.of(miss_shares(counts))
+        for condition, shares in ordered_by_axis(self._totals.speakers_by_condition):
+            speakers = Speakers.of(shares)
             if speakers.shares:
                 yield condition, ratio_with_intervals(sum(speakers.shares, Share()), speakers)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from harness.model.frozen import frozen
@@ -347,15 +347,33 @@ def rate_with_intervals(count: int, hours: float) -> Rate:
     return Rate(count, hours, garwood(count, hours), rate_sequence(count, hours))
 
 
-@frozen
+@dataclass(frozen=True)
 class LookCounts:
-    """The counts of a look, before their intervals are computed. wall_s: Unix time."""
+    """The counts of a look, before their intervals are computed.
+
+    - wall_s: Unix time.
+    - speakers, planned_speakers: as in `Speakers.of`.
+    """
 
     wall_s: float
     false_rejects: Share
-    speakers: Speakers
+    speakers: Mapping[str, Share]
+    planned_speakers: Collection[str]
     exposure_s: float
     false_accepts: int
+
+    @cached_property
+    def look(self) -> Look:
+        """With intervals. Computed once, and not for looks that are dropped before."""
+        hours = self.exposure_s / 3600
+        speakers = Speakers.of(self.speakers, self.planned_speakers)
+        return Look(
+            wall_s=self.wall_s,
+            trials=self.false_rejects.total,
+            false_rejects=ratio_with_intervals(self.false_rejects, speakers),
+            exposure_hours=hours,
+            false_accepts=rate_with_intervals(self.false_accepts, hours),
+        )
 
 
 class Looks:
@@ -380,19 +398,7 @@ class Looks:
         chosen = list(self._thinned)
         if self._last is not None and (not chosen or chosen[-1] is not self._last):
             chosen.append(self._last)
-        return tuple(_look(counts) for counts in chosen)
-
-
-@lru_cache(maxsize=8192)
-def _look(counts: LookCounts) -> Look:
-    hours = counts.exposure_s / 3600
-    return Look(
-        wall_s=counts.wall_s,
-        trials=counts.false_rejects.total,
-        false_rejects=ratio_with_intervals(counts.false_rejects, counts.speakers),
-        exposure_hours=hours,
-        false_accepts=rate_with_intervals(counts.false_accepts, hours),
-    )
+        return tuple(counts.look for counts in chosen)
 
 
 def due_decisions(progress: WakeProgress, stopping: Stopping) -> tuple[DecisionReached, ...]:

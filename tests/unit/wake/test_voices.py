@@ -59,6 +59,17 @@ def test_recordings_without_a_talker_are_one_group() -> None:
     assert "(95 % over 2 voices, unknown talkers as one: 0.00–" in "\n".join(wake_summary(rows.figures))
 
 
+def test_each_look_has_the_talkers_of_its_time() -> None:
+    trials = [wake_trial(number, conditions=(("talker", f"t{number}"),)) for number in range(4)]
+    rows = rows_of(*trials, at_s=50.0)
+    for trial in trials:
+        rows.play(trial, [("kitchen", 1.8)])
+        rows.device()
+    looks = [look.false_rejects for look in rows.device().looks]
+    assert [rejects.speakers.shares for rejects in looks] == [(Share(0, 1),) * count for count in (1, 2, 3, 4)]
+    assert looks[-1] == rows.device().false_rejects
+
+
 def test_the_first_of_several_voices_has_no_interval() -> None:
     trials = [
         replace(trial, recipe=replace(trial.recipe, voice=VoiceSpec("flite", name)))

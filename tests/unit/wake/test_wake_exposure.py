@@ -27,7 +27,7 @@ from harness.session.figures.progress import Totals
 from harness.statistics.intervals import Share
 from harness.wake.proofs import MAX_PROBE_INTERVALS, PROBE_SLACK_S, Proofs
 from harness.wake.wake import WakeFigures
-from harness.wake.wake_progress import MAX_LOOKS, LookCounts, Looks, MarkKind, Speakers, WakeProgress
+from harness.wake.wake_progress import MAX_LOOKS, LookCounts, Looks, MarkKind, WakeProgress
 from tests.known import known
 from tests.unit.wake.wake_rows import PHRASE, WAKE_DURATION_S, WakeRows, played, rows_of, wake_trial
 
@@ -374,7 +374,7 @@ def test_reviews_in_any_order_leave_counts_that_add_up(
 def test_looks_are_thinned_and_end_with_the_latest() -> None:
     looks = Looks()
     for number in range(1, 5001):
-        looks.add(LookCounts(float(number), Share(0, number), Speakers(), number * 60.0, 0))
+        looks.add(LookCounts(float(number), Share(0, number), {}, (), number * 60.0, 0))
     snapshot = looks.snapshot()
     assert len(snapshot) <= MAX_LOOKS + 1
     assert snapshot[-1].trials == 5000
