@@ -207,7 +207,7 @@ def _count_unreviewed(folder: Path, clips: Collection[str]) -> int:
     clip_names: dict[int, str] = {}
     reviews: dict[int, ReviewVerdict | None] = {}
     with LogReader(folder) as reader:
-        for entry in reader.entries():
+        for entry in reader.entries(kinds="'event_clipped', 'event_reviewed'"):
             match entry.record:
                 case EventClipped(event_seq=event, clip=clip):
                     clip_names[event] = clip.name

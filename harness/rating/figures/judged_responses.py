@@ -15,7 +15,7 @@ from harness.model.frozen import frozen
 from harness.model.judgment import EXERCISE, Category, Judgment, JudgmentStatus, SubFlag, in_force
 from harness.model.record import JudgmentGiven
 from harness.model.trial import Outcome, Recognition, Trial
-from harness.session.figures.trials import FirstResponse, SessionTrials, TrialProgress, label_of
+from harness.session.figures.trials import ROWS_OF_TRIALS, FirstResponse, SessionTrials, TrialProgress, label_of
 from harness.session.log.reader import LogReader, rating_rows
 from harness.statistics.agreement import leading_label
 
@@ -368,8 +368,8 @@ def complete_rows(rows: Iterable[Judgment], session_id: str, names: dict[str, st
 def _read_session(folder: Path, names: dict[str, str]) -> RatedSession:
     played = SessionTrials()
     with LogReader(folder) as reader:
-        for record in reader.records():
-            played.add(record)
+        for entry in reader.entries(kinds=ROWS_OF_TRIALS):
+            played.add(entry.record)
     session_id = played.session.session_id if played.session else folder.resolve().name
     rows = [entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven)]
     return _with_rows(RatedSession(folder, session_id, played.trials, (), ()), complete_rows(rows, session_id, names))

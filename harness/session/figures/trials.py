@@ -250,6 +250,11 @@ class TrialProgress:
 
 AttemptRows = AttemptStarted | StimulusSpoken | AttemptFinished | ResponseFrozen | ResponseTranscribed
 TrialRow = RerunAsked | TrialStarted | TrialFinished | AttemptRows
+ROWS_OF_TRIALS = """
+    'session_started', 'judgment_given', 'rerun_asked', 'trial_started', 'trial_finished', 'attempt_started',
+    'stimulus_spoken', 'attempt_finished', 'response_frozen', 'response_transcribed'
+"""
+"""Kinds of the rows that `SessionTrials` needs, as SQL writes them in a list: a quarter of the rows, or less."""
 
 
 class SessionTrials:

@@ -66,11 +66,15 @@ class LogReader:
         self.folder = SessionFolder(folder).demand()
         self._connection = open_for_reading(self.folder.database)
 
-    def entries(self, after_seq: int = 0) -> Iterator[Entry]:
-        """Committed rows after a seq, in order. Raises LogError, which names the row, if one cannot be read."""
-        rows = raw_rows(self._connection, self.folder.database, after_seq)
+    def entries(self, after_seq: int = 0, kinds: str = "") -> Iterator[Entry]:
+        """Committed rows after a seq, in order. Raises LogError, which names the row, if one cannot be read.
+
+        kinds: SQL list of the kinds to read; "" for all.
+        """
+        rows = raw_rows(self._connection, self.folder.database, after_seq, kinds)
         label = f"Reading rows of {self.folder.path.name}"
-        for row in tracked(rows, label, lambda: self.last_seq() - after_seq):
+        total = None if kinds else lambda: self.last_seq() - after_seq
+        for row in tracked(rows, label, total):
             yield entry_of(row, self.folder.database)
 
     def last_seq(self) -> int:
@@ -78,10 +82,6 @@ class LogReader:
         with translate_errors(self.folder.database):
             (last,) = self._connection.execute("SELECT coalesce(max(seq), 0) FROM entries").fetchone()
         return int(last)
-
-    def records(self) -> Iterator[Record]:
-        for entry in self.entries():
-            yield entry.record
 
     def close(self) -> None:
         self._connection.close()

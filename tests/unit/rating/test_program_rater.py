@@ -329,8 +329,8 @@ def test_a_program_does_not_count_as_judged_at_the_bench(session: Path, tmp_path
     assert rate(session, program(tmp_path)).exit_code == 0
     played = SessionTrials()
     with LogReader(session) as reader:
-        for record in reader.records():
-            played.add(record)
+        for entry in reader.entries():
+            played.add(entry.record)
     for entry in rating_rows(session):
         played.add(entry.record)
     assert [trial.response.judgments for trial in played.trials if trial.response is not None] == [()] * 6
