@@ -307,8 +307,7 @@ def first_hash(path: Path) -> bytes:
 
 def entry_of(row: Row, path: Path) -> Entry:
     """The entry of a stored row; LogError, which names the row, when it cannot be read."""
-    seq, run, at_s, wall_s, _ = row
-    return Entry(seq, run, at_s, wall_s, SESSION.record(row, path))
+    return Entry(*row[:4], SESSION.record(row, path))
 
 
 def demand_ours(connection: sqlite3.Connection, path: Path, content: RowFormat[Any] = SESSION) -> None:

@@ -167,7 +167,7 @@ class DeviceFigures:
         was_shown: whether it was shown as unmatched before, as it is or as an event that it replaces.
         """
         # Each report can place it: the best time may lie just beyond a play.
-        play = next(filter(None, map(self._play_of, (event, *event.reports))), None)
+        play = self._play_of(event) or next(filter(None, map(self._play_of, event.reports)), None)
         if self._merger.several:
             self._play_by_seq[event.seq] = play
         if not event.plays_only or play is not None:

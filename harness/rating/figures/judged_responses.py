@@ -8,6 +8,7 @@ from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
+from harness.base.garbage_collection import gc_paused
 from harness.base.user_text import name_key
 from harness.model.choices import Grouping
 from harness.model.errors import InputError
@@ -367,7 +368,7 @@ def complete_rows(rows: Iterable[Judgment], session_id: str, names: dict[str, st
 
 def _read_session(folder: Path, names: dict[str, str]) -> RatedSession:
     played = SessionTrials()
-    with LogReader(folder) as reader:
+    with LogReader(folder) as reader, gc_paused():
         for entry in reader.entries(kinds=ROWS_OF_TRIALS):
             played.add(entry.record)
     session_id = played.session.session_id if played.session else folder.resolve().name
