@@ -36,7 +36,7 @@ class StatedWords:
 
 
 def wake_totals(
-    lines: Mapping[str, int], hours: float, *, count_in_vocabulary: bool, words: StatedWords
+    lines: Mapping[str, int], hours: float, *, count_in_vocabulary: bool, words: StatedWords | WordCounts
 ) -> dict[str, float]:
     """The totals of a log by their keys, in the log's order. Ratios and WER are per cent. Rates without data are left
     out.
@@ -80,13 +80,18 @@ Extras = tuple[tuple[str, str], ...]
 
 @frozen
 class Spot:
-    """A wake event in a file: a true accept, or a false accept in in-vocabulary or out-of-vocabulary audio."""
+    """A wake event in a file: a true accept, or a false accept in in-vocabulary or out-of-vocabulary audio. Or a
+    command that was understood (CMDTA), or another one that was understood in its place (CMDSB).
 
-    key: Literal["INVTA", "INVFA", "OOVFA"]
+    reference: the expected command; "" for a wake phrase.
+    """
+
+    key: Literal["INVTA", "INVFA", "OOVFA", "CMDTA", "CMDSB"]
     file: str
     start_ms: float
     end_ms: float
     phrase: str
+    reference: str = ""
     sv_score: float = 0.0
     extras: Extras = ()
 
@@ -109,20 +114,6 @@ class SpotCount:
     count: int
     extras: Extras = ()
     key: Literal["INVTX"] = "INVTX"
-
-
-@frozen
-class CommandSpot:
-    """A command that was understood (CMDTA), or another one that was understood in its place (CMDSB)."""
-
-    key: Literal["CMDTA", "CMDSB"]
-    file: str
-    start_ms: float
-    end_ms: float
-    phrase: str
-    reference: str
-    sv_score: float = 0.0
-    extras: Extras = ()
 
 
 @frozen
@@ -186,7 +177,7 @@ class ErrorLine:
     key: Literal["ERROR"] = "ERROR"
 
 
-WakeLogEvent = Spot | MissedFile | SpotCount | CommandSpot | TranscriptLine | RejectedFile | ErrorLine
+WakeLogEvent = Spot | MissedFile | SpotCount | TranscriptLine | RejectedFile | ErrorLine
 TOTALS = ("FACOUNT", "FARATE", "FRCOUNT", "FRRATIO", "FR+SBCOUNT", "FR+SBRATIO", "TACOUNT", "WER", "WER_WORDS",
           "WER_SUBSTITUTIONS", "WER_INSERTIONS", "WER_DELETIONS")  # fmt: skip
 _FLAGS_WITH_U = re.compile(r"-[anvw]*u[anuvw]*")
@@ -223,6 +214,13 @@ class WakeLog:
         if hours is not None:
             return seconds_of(hours)
         return float(self.about(f"{kind}-seconds") or 0)
+
+    @property
+    def exposure_hours(self) -> float:
+        """The hours of out-of-vocabulary audio. With -u, those of in-vocabulary audio outside true accepts are
+        added."""
+        kinds = ("oov", "inv/oov") if self.counts_in_vocabulary else ("oov",)
+        return sum(map(self.seconds, kinds)) / 3600
 
     @property
     def counts_in_vocabulary(self) -> bool:
@@ -286,17 +284,10 @@ class LineSums:
 
 def computed_totals(log: WakeLog, sums: LineSums | None = None) -> dict[str, float]:
     """The totals computed from the log's own lines. Rates without data are left out. sums: the sums of the lines, if
-    `log` does not contain its events.
-
-    The rate of false accepts divides by the hours of out-of-vocabulary audio. With -u, the hours of in-vocabulary audio
-    outside true accepts are added.
-    """
-    exposure_s = log.seconds("oov")
-    if log.counts_in_vocabulary:
-        exposure_s += log.seconds("inv/oov")
+    `log` does not contain its events."""
     line_sums = sums if sums is not None else LineSums(log.events)
     return wake_totals(
-        line_sums.lines, exposure_s / 3600, count_in_vocabulary=log.counts_in_vocabulary, words=line_sums.said
+        line_sums.lines, log.exposure_hours, count_in_vocabulary=log.counts_in_vocabulary, words=line_sums.said
     )
 
 
@@ -410,10 +401,10 @@ def info_line(name: str, detail: str) -> str:
 def event_line(event: WakeLogEvent) -> str:
     """The line of an event, with escaped names."""
     match event:
+        case Spot(key="CMDTA" | "CMDSB"):
+            text = f"{_span(event)} {quoted(event.reference)} sv-score {event.sv_score:g}"
         case Spot():
             text = f"{_span(event)} sv-score {event.sv_score:g}"
-        case CommandSpot():
-            text = f"{_span(event)} {quoted(event.reference)} sv-score {event.sv_score:g}"
         case TranscriptLine():
             wer = NOTHING if event.wer is None else f"{event.wer:.3f}"
             counts = f"{event.words}, {event.substitutions}, {event.additions}, {event.deletions}, {wer}"
@@ -432,7 +423,7 @@ def event_line(event: WakeLogEvent) -> str:
     return f"{event.key} {text}" + "".join(f" {name}={value}" for name, value in extras)
 
 
-def _span(event: Spot | CommandSpot | TranscriptLine) -> str:
+def _span(event: Spot | TranscriptLine) -> str:
     return f"{quoted(event.file)} {_ms(event.start_ms)} {_ms(event.end_ms)} {quoted(event.phrase)}"
 
 

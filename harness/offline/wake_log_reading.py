@@ -23,7 +23,6 @@ from harness.offline.wake_log import (
     NAMES,
     SHORT,
     TOTALS,
-    CommandSpot,
     ErrorLine,
     Extras,
     MissedFile,
@@ -297,15 +296,11 @@ def _parse_event(key: str, line_match: re.Match[str], clean: Callable[[str], str
         return int(number(name))
 
     def text(name: str) -> str:
-        return clean(groups[name] or "")
+        return clean(groups.get(name) or "")
 
     match key:
-        case "INVTA" | "INVFA" | "OOVFA":
+        case "INVTA" | "INVFA" | "OOVFA" | "CMDTA" | "CMDSB":
             return Spot(
-                key, file, number("start"), number("end"), text("phrase"), sv_score=number("score"), extras=extras
-            )
-        case "CMDTA" | "CMDSB":
-            return CommandSpot(
                 key, file, number("start"), number("end"), text("phrase"), text("reference"),
                 sv_score=number("score"), extras=extras,
             )  # fmt: skip

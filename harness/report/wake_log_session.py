@@ -19,7 +19,6 @@ from harness.offline.wake_log import (
     MISSED,
     SUBSTITUTED,
     TOTALS,
-    CommandSpot,
     Extras,
     MissedFile,
     Spot,
@@ -127,7 +126,7 @@ class _LogBuilder:
             return
         match = reading.command is CommandResult.MATCH
         extras = (*trial, *_count_extras(reading.counts))
-        yield CommandSpot("CMDTA" if match else "CMDSB", file, *span, reading.heard, reference, extras=extras)
+        yield Spot("CMDTA" if match else "CMDSB", file, *span, reading.heard, reference, extras=extras)
 
     def _offset_ms(self, play: Play, event: HeardWake) -> float:
         """Time of an event from the start of a play."""
@@ -200,9 +199,8 @@ class _LogBuilder:
     ) -> Iterator[tuple[str, str]]:
         """The lines with intervals. lines: for each play, its speaker and the keys of its lines."""
         if "FARATE" in sums:
-            parts = ("oov", "inv/oov") if log.counts_in_vocabulary else ("oov",)
-            hours = sum(log.seconds(part) for part in parts) / 3600
-            yield from interval_lines("x-farate-interval", garwood(int(sums["FACOUNT"]), hours), 1.0, "/ hr, Garwood")
+            accepts = garwood(int(sums["FACOUNT"]), log.exposure_hours)
+            yield from interval_lines("x-farate-interval", accepts, 1.0, "/ hr, Garwood")
         trials = (trial.trial for trial in self._session.progress.trials if trial.trial.kind in _SPOKEN)
         planned = {trial.speaker for trial in trials if any(target.device == self._device for target in trial.targets)}
         for name, count, rejected in (

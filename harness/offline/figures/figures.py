@@ -11,7 +11,7 @@ from harness.model.frozen import frozen
 from harness.model.offline import CountingRules
 from harness.offline.figures.counts import OfflineCounts, PhraseCounts, Tally
 from harness.offline.request import DeclaredLimits
-from harness.offline.wake_log import StatedWords, wake_totals
+from harness.offline.wake_log import wake_totals
 from harness.statistics.intervals import Interval, clopper_pearson, garwood, wilson
 from harness.statistics.significance import Clustering, clustering
 from harness.statistics.verdict import RATE, SHARE, DeclaredLimit
@@ -62,10 +62,8 @@ class Figures:
 def totals_of(counts: OfflineCounts, counting: CountingRules) -> dict[str, float]:
     """The log's totals, by key. Rates use the hours as rounded in the log; a rate without data is left out."""
     lines = {key.value: count for key, count in counts.lines.items()}
-    word_counts = counts.words
-    words = StatedWords(word_counts.words, word_counts.substitutions, word_counts.insertions, word_counts.deletions)
     hours = counts.exposure_hours(counting)
-    return wake_totals(lines, hours, count_in_vocabulary=counting.count_in_vocabulary, words=words)
+    return wake_totals(lines, hours, count_in_vocabulary=counting.count_in_vocabulary, words=counts.words)
 
 
 def figures_of(tally: Tally, counting: CountingRules) -> Figures:

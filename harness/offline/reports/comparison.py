@@ -28,15 +28,7 @@ from harness.offline.figures.counts import ACCEPTED, TARGETS, FileVerdict, Tally
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import outcome_of
 from harness.offline.reports.log import host_info, label_span
-from harness.offline.wake_log import (
-    CommandSpot,
-    LineSums,
-    MissedFile,
-    Spot,
-    TranscriptLine,
-    WakeLogEvent,
-    computed_totals,
-)
+from harness.offline.wake_log import LineSums, MissedFile, Spot, TranscriptLine, WakeLogEvent, computed_totals
 from harness.offline.wake_log_reading import (
     WakeLogLine,
     demand_numbers,
@@ -210,7 +202,7 @@ def _spoken_in_line(entry: WakeLogLine) -> tuple[str, SpokenFile] | None:
     match entry:
         case Spot(key="INVTA"):
             return _phrase_or_file_name(entry), SpokenFile(True, said=entry.phrase)
-        case CommandSpot():
+        case Spot(key="CMDTA" | "CMDSB"):
             return entry.file, SpokenFile(entry.key == "CMDTA", said=entry.phrase)
         case TranscriptLine():
             errors = entry.substitutions + entry.additions + entry.deletions
@@ -245,9 +237,6 @@ def _read_log(path: Path, called: str, clusters: Clusters | None) -> ComparedEva
     demand_numbers(log, called)
     totals = computed_totals(log, sums)
     rejected = sums.lines["REJECT"]
-    exposure_s = log.seconds("oov")
-    if log.counts_in_vocabulary:
-        exposure_s += log.seconds("inv/oov")
     stated_settings = {name: log.about(key) for key, name in _SETTINGS.items()}
     settings = {name: setting for name, setting in stated_settings.items() if setting is not None}
     # Logs of other tools do not say these two.
@@ -262,7 +251,7 @@ def _read_log(path: Path, called: str, clusters: Clusters | None) -> ComparedEva
         spoken=spoken,
         ambient=None,
         false_accepts=int(totals.get("FACOUNT", sums.lines["OOVFA"])),
-        hours=exposure_s / 3600,
+        hours=log.exposure_hours,
         settings=settings,
         has_words="WER_WORDS" in totals,
         notes=tuple(notes),

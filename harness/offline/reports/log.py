@@ -58,10 +58,8 @@ def _file_event(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: st
         if fact.label.phrase:
             extras += (("x-label", fact.label.phrase),)
     match fact.key.value:  # as text, which is the type of a line's key
-        case "INVTA" | "INVFA" | "OOVFA" as key:
-            return wake_log.Spot(key, file, start_ms, end_ms, spot.phrase, extras=extras)
-        case "CMDTA" | "CMDSB" as key:
-            return wake_log.CommandSpot(key, file, start_ms, end_ms, spot.phrase, fact.reference, extras=extras)
+        case "INVTA" | "INVFA" | "OOVFA" | "CMDTA" | "CMDSB" as key:
+            return wake_log.Spot(key, file, start_ms, end_ms, spot.phrase, fact.reference, extras=extras)
         case "STTTA" | "STTSB":
             words, span_ms = fact.words or WordCounts(), (start_ms, end_ms)
             return wake_log.TranscriptLine.of_counts(file, span_ms, spot.phrase, fact.reference, words, extras)

@@ -66,10 +66,7 @@ def read_sums(path: Path, name: str) -> tuple[WakeLog, LineSums]:
 def summarise_log(log: WakeLog, sums: LineSums) -> LogSummary:
     """Summarises a log. sums: from `read_sums`."""
     totals = computed_totals(log, sums)
-    exposure_s = log.seconds("oov")
-    if log.counts_in_vocabulary:
-        exposure_s += log.seconds("inv/oov")
-    hours = exposure_s / 3600
+    hours = log.exposure_hours
     wrong = int(totals.get("FR+SBCOUNT", totals.get("FRCOUNT", 0)))
     files = int(totals.get("TACOUNT", 0)) + wrong
     name = "x-fr+sbratio-interval" if "FR+SBCOUNT" in totals else "x-frratio-interval"

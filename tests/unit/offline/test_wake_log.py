@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from harness.model.errors import InputError
 from harness.offline.wake_log import (
-    CommandSpot,
     ErrorLine,
     MissedFile,
     RejectedFile,
@@ -199,11 +198,13 @@ ms = st.integers(0, 10**7).map(lambda n: n / 8)
 counts = st.integers(0, 50)
 extras = st.lists(st.tuples(st.sampled_from(["x-score", "x-trial"]), names), max_size=2).map(tuple)
 events = st.one_of(
-    st.builds(Spot, st.sampled_from(["INVTA", "INVFA", "OOVFA"]), names, ms, ms, names, counts.map(float), extras),
+    st.builds(
+        Spot, st.sampled_from(["INVTA", "INVFA", "OOVFA"]), names, ms, ms, names, st.just(""), counts.map(float), extras
+    ),
     st.builds(MissedFile, st.just("INVFR"), names, st.just(""), extras),
     st.builds(MissedFile, st.sampled_from(["CMDFR", "STTFR"]), names, names, extras),
     st.builds(SpotCount, names, counts, extras),
-    st.builds(CommandSpot, st.sampled_from(["CMDTA", "CMDSB"]), names, ms, ms, names, names, counts.map(float), extras),
+    st.builds(Spot, st.sampled_from(["CMDTA", "CMDSB"]), names, ms, ms, names, names, counts.map(float), extras),
     st.builds(
         TranscriptLine,
         st.sampled_from(["STTTA", "STTSB"]),

@@ -16,7 +16,7 @@ from harness.model.record import EventReviewed, ReviewVerdict, StimulusStored, T
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.stimulus import Recording
 from harness.model.trial import Outcome, Trial
-from harness.offline.wake_log import CommandSpot, MissedFile, Spot, computed_totals, differences, summary, write
+from harness.offline.wake_log import MissedFile, Spot, computed_totals, differences, summary, write
 from harness.offline.wake_log_reading import read
 from harness.report.session import WholeSession
 from harness.report.wake_json import as_json
@@ -65,7 +65,7 @@ def test_a_live_run_is_exported_as_a_wake_log(rows: WakeRows) -> None:
     assert accept.extras == (("x-score", "0.9"), ("x-trial", "wake-1"))
     assert log.events[4] == MissedFile("INVFR", "wake-3", extras=(("x-trial", "wake-3"),))
     mistaken = log.events[6]
-    assert isinstance(mistaken, CommandSpot)
+    assert isinstance(mistaken, Spot)
     assert (mistaken.phrase, mistaken.reference) == ('turn "off" the light', "turn on the light")
     false = log.events[7]
     assert isinstance(false, Spot)

@@ -14,15 +14,7 @@ from harness.cli import group
 from harness.model.bench import ObservationKind
 from harness.model.scenario import RecognitionRule, TrialKind
 from harness.model.trial import Trial
-from harness.offline.wake_log import (
-    CommandSpot,
-    MissedFile,
-    TranscriptLine,
-    computed_totals,
-    differences,
-    summary,
-    write,
-)
+from harness.offline.wake_log import MissedFile, Spot, TranscriptLine, computed_totals, differences, summary, write
 from harness.offline.wake_log_reading import read
 from harness.report.session import WholeSession
 from harness.report.wake_log_session import wake_log
@@ -72,7 +64,7 @@ def test_commands_are_logged_by_their_words(rows: WakeRows) -> None:
     assert (wrong.words, wrong.substitutions, wrong.additions, wrong.deletions, wrong.wer) == (5, 1, 0, 0, 20)
     assert isinstance(silent, MissedFile)
     assert silent.reference == "turn on the light"
-    assert isinstance(intent, CommandSpot)
+    assert isinstance(intent, Spot)
     assert intent.extras == (("x-trial", "command-5"),)
     assert log.about("x-normalisation") == "spoken"
     assert log.about("x-words-allowed-wrong") == "0.25"
@@ -91,7 +83,7 @@ def test_without_words_the_counts_stand_beside(rows: WakeRows) -> None:
     log = wake_log(WholeSession.of(rows.entries), "kitchen")
     assert [event.key for event in log.events] == ["INVTA", "CMDTA", "CMDTA", "CMDFR", "CMDTA"]
     wrong = read(write(log)).events[2]
-    assert isinstance(wrong, CommandSpot)
+    assert isinstance(wrong, Spot)
     assert (wrong.phrase, wrong.reference) == ("set it to 15 per cent", "turn on the light")
     assert wrong.extras == (
         ("x-trial", "command-3"), ("x-words", "5"), ("x-substitutions", "1"), ("x-insertions", "0"),
