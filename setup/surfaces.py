@@ -41,7 +41,7 @@ RENDERED = {
     "list[tuple[str, ...]]",
 }
 """Types that a function which renders results returns."""
-LAYOUTS = {"Table", "filled_page", "note", "text_table"}
+LAYOUTS = {"Table", "filled_page", "note", "text_table", "write_filled_page"}
 TESTS = {
     "holm",
     "matched_pairs",

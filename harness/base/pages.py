@@ -8,18 +8,27 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from harness import __version__
 from harness.base.foreign import plain_text
+from harness.base.whole_file import write_atomically
 from harness.model import numbers
 
 
 def filled_page(package: str, template: str, **values: object) -> str:
     """A filled template of a package. Values are escaped, controls too; a missing one is an error."""
     return templates_of(package).get_template(template).render(version=__version__, **values)
+
+
+def write_filled_page(target: Path, package: str, template: str, **values: object) -> None:
+    """Writes a filled page to a file, completely or not at all. The template also gets the time as `written`."""
+    written = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    write_atomically(target, filled_page(package, template, written=written, **values).encode("utf-8"))
 
 
 _CONTROL = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

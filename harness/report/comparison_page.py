@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
 
 from harness.base.foreign import plain_text
-from harness.base.pages import filled_page
+from harness.base.pages import write_filled_page
 from harness.base.places import SessionFolder
 from harness.base.plain_json import to_plain
 from harness.base.text_table import note, shown
-from harness.base.whole_file import write_atomically
 from harness.model import numbers
 from harness.model.errors import LogError
 from harness.model.frozen import frozen
@@ -242,7 +240,8 @@ def finite_ends(interval: tuple[float, float] | None) -> list[float | None] | No
 
 def write_page(comparison: SessionComparison, facts: Sequence[DifferingFact], target: Path) -> None:
     """Writes one page of HTML, completely or not at all."""
-    page = filled_page(
+    write_filled_page(
+        target,
         "harness.report",
         "comparison_page.html",
         title="Comparison of sessions",
@@ -252,12 +251,10 @@ def write_page(comparison: SessionComparison, facts: Sequence[DifferingFact], ta
         headline=headline(comparison),
         method=" ".join(METHOD),
         changes=tuple(DifferenceVerdict),
-        written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         letter=letter,
         difference_cell=difference_cell,
         whisker=_make_whisker(comparison),
     )
-    write_atomically(target, page.encode("utf-8"))
 
 
 def _make_whisker(comparison: SessionComparison) -> Callable[[ComparedMeasure], tuple[float, float, float] | None]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
 
 from harness.base.foreign import plain_text
-from harness.base.pages import filled_page
+from harness.base.pages import write_filled_page
 from harness.base.plain_json import from_plain
 from harness.base.table import Table
 from harness.base.whole_file import write_atomically
@@ -51,7 +50,8 @@ def write_evaluations(
     max_listed = max(10, MAX_LISTED // len(engines))
     sections = [_engine_values(engine, number, page_sounds, max_listed) for number, engine in enumerate(engines, 1)]
     verdict = worst(section["verdict"] for section in sections)
-    page = filled_page(
+    write_filled_page(
+        target,
         "harness.report",
         "evaluation_page.html",
         title=f"Evaluation of {plain_text(' and '.join(engine.name for engine in engines), 200)}",
@@ -65,7 +65,6 @@ def write_evaluations(
         sounds=sounds,
         no_sounds=SoundStorage.NONE,
         missing_sounds=page_sounds.unreadable,
-        written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         text=text,
         threshold_text=threshold_text,
         gaps=gap_texts,
@@ -73,7 +72,6 @@ def write_evaluations(
         intervals=interval_info,
         most_ids=MAX_LISTED,
     )
-    write_atomically(target, page.encode("utf-8"))
     return verdict
 
 

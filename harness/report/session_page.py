@@ -11,7 +11,6 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,11 +18,10 @@ from typing import Any, TypeVar
 from harness.base.foreign import plain_text
 from harness.base.garbage_collection import gc_paused
 from harness.base.grouping import group_by
-from harness.base.pages import filled_page
+from harness.base.pages import write_filled_page
 from harness.base.places import SessionFolder
 from harness.base.progress import step
 from harness.base.table import Table
-from harness.base.whole_file import write_atomically
 from harness.model import numbers
 from harness.model.choices import CategoryGroup, Grouping, Reading
 from harness.model.frozen import frozen
@@ -35,12 +33,10 @@ from harness.rating.reports import agreement
 from harness.rating.reports.categories import name_of
 from harness.report.charts import (
     MAX_POINTS,
-    Band,
     Chart,
     CurveData,
     Lane,
     LaneMark,
-    Point,
     distribution_steps,
     make_chart,
     make_lane,
@@ -84,8 +80,9 @@ from harness.wake.reports.figures_text import (
     ratio_text,
     recovery_words,
 )
+from harness.wake.timeline import mark_of
 from harness.wake.wake import WakeFigures, comparisons
-from harness.wake.wake_plays import CommandResult, Play
+from harness.wake.wake_plays import Play
 from harness.wake.wake_progress import DeviceWake, Speakers, ratio_with_intervals
 
 T = TypeVar("T")
@@ -119,7 +116,8 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundStorage) ->
     sections = [_session_values(folder, number, page_sounds) for number, folder in enumerate(folders, 1)]
     verdict = worst(section["verdict"] for section in sections)
     step("Writing the page")
-    page = filled_page(
+    write_filled_page(
+        target,
         "harness.report",
         "session_page.html",
         title=_page_title([section["session"] for section in sections]),
@@ -129,7 +127,6 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundStorage) ->
         no_sounds=SoundStorage.NONE,
         missing_sounds=page_sounds.unreadable,
         removed_sounds=[line for folder in folders for line in sound_changes(folder)],
-        written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         text=text,
         ratio=ratio_text,
         rate=rate_text,
@@ -149,7 +146,6 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundStorage) ->
         most_ids=MAX_LISTED,
         admitted=Reading.ADMITTED,
     )
-    write_atomically(target, page.encode("utf-8"))
     return verdict
 
 
@@ -398,32 +394,18 @@ def wake_charts(id: str, wake: WakeFigures, first_s: float) -> list[Chart | None
 
 def _reject_curve(device: DeviceWake, first_s: float, unit_s: float) -> CurveData:
     """The false rejects of a device in percent. unit_s: length of the unit of the x axis, from first_s on."""
-    line: list[Point] = []
-    band: list[Band] = []
-    for look in device.looks:
-        rejects = look.false_rejects
-        if rejects.share.value is None:
-            continue
-        x = (look.wall_s - first_s) / unit_s
-        line.append((x, 100 * rejects.share.value))
-        if rejects.interval is not None:
-            low, high = rejects.interval
-            band.append((x, 100 * low, 100 * high))
+    ratios = [((look.wall_s - first_s) / unit_s, look.false_rejects) for look in device.looks]
+    line = [(x, 100 * ratio.share.value) for x, ratio in ratios if ratio.share.value is not None]
+    band = [(x, 100 * ratio.interval[0], 100 * ratio.interval[1]) for x, ratio in ratios if ratio.interval is not None]
     return device.device, line, band
 
 
 def _accept_curve(device: DeviceWake, first_s: float, unit_s: float) -> CurveData:
     """The false accepts of a device per hour. Intervals end at four times the highest rate, or at 10 if it is 0."""
-    looks = [look for look in device.looks if look.false_accepts.per_hour is not None]
-    max_high = 4 * max((look.false_accepts.per_hour or 0.0 for look in looks), default=0.0) or 10.0
-    line: list[Point] = []
-    band: list[Band] = []
-    for look in looks:
-        x = (look.wall_s - first_s) / unit_s
-        line.append((x, look.false_accepts.per_hour or 0.0))
-        if look.false_accepts.interval is not None:
-            low, high = look.false_accepts.interval
-            band.append((x, low, min(high, max_high)))
+    rates = [((look.wall_s - first_s) / unit_s, look.false_accepts) for look in device.looks]
+    line = [(x, rate.per_hour) for x, rate in rates if rate.per_hour is not None]
+    max_high = 4 * max((per_hour for _, per_hour in line), default=0.0) or 10.0
+    band = [(x, rate.interval[0], min(rate.interval[1], max_high)) for x, rate in rates if rate.interval is not None]
     return device.device, line, band
 
 
@@ -539,7 +521,7 @@ def _timeline(session: WholeSession) -> tuple[tuple[Lane, ...], float]:
         marks = []
         for play in session.wake.plays(device.device):
             start_s, end_s = session.spans[play.trial.id, play.row.take]
-            kind = _mark_kind(play)
+            kind = mark_of(play).value  # its CSS class
             words = f"{kind.replace('_', ' ')}: {play.trial.id}"
             marks.append(LaneMark(start_s - session.first_s, end_s - start_s, kind, words))
         for event in session.wake.unmatched(device.device):
@@ -562,19 +544,6 @@ def _trial_marks(session: WholeSession) -> Iterator[LaneMark]:
             if until_take.outcome is not None:
                 kind = MARK_OF_OUTCOME.get(until_take.outcome, "failed")
         yield LaneMark(start_s - session.first_s, end_s - start_s, kind, f"{trial_id}, take {take}: {words}")
-
-
-def _mark_kind(play: Play) -> str:
-    """The CSS class of a play on the timeline."""
-    match play.kind:
-        case TrialKind.AMBIENT:
-            return "ambient"
-        case TrialKind.COMMAND:
-            return "hit" if play.reading.command is CommandResult.MATCH else "false_reject"
-        case TrialKind.PROBE:
-            return "probe" if play.reading.hit is not None else "probe_unheard"
-        case _:
-            return "hit" if play.reading.hit is not None else "false_reject"
 
 
 def _trial_row(trial: TrialProgress, plays: Sequence[Play]) -> tuple[str, ...]:

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.foreign import plain_text
-from harness.base.pages import filled_page
+from harness.base.pages import write_filled_page
 from harness.base.plain_json import to_plain
 from harness.base.text_file import safe_csv
 from harness.base.text_table import NO_ROOM, Column, first_lines, note, shown, text_table
-from harness.base.whole_file import write_atomically
 from harness.model import numbers
 from harness.model.numbers import counted
 from harness.report.charts import Chart, make_chart
@@ -214,12 +213,11 @@ def write_page(report: TrendFolder, target: Path) -> None:
     for number, (name, sessions, trends) in enumerate(groups_of(report)):
         drawn = (_trend_chart(f"g{number}-{index}", trend, sessions) for index, trend in enumerate(trends))
         groups.append((name, sessions, trends, [trend_chart for trend_chart in drawn if trend_chart is not None]))
-    page = filled_page(
-        "harness.report", "trend_page.html", title="Trends of sessions", found=report, groups=groups,
+    write_filled_page(
+        target, "harness.report", "trend_page.html", title="Trends of sessions", found=report, groups=groups,
         headline=headline(report), method=" ".join(METHOD), moment=moment, cell=cell, ends=ends, value_in=value_in,
-        change_text=change_text, facts_text=facts_text, written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        change_text=change_text, facts_text=facts_text,
     )  # fmt: skip
-    write_atomically(target, page.encode("utf-8"))
 
 
 def _trend_chart(id_: str, trend: Trend, sessions: Sequence[TrendSession]) -> Chart | None:

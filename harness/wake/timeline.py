@@ -38,13 +38,16 @@ def _play_marks(play: Play, events: UnmatchedEvents) -> Iterator[TimelineMark]:
     elif play.state is PlayState.COUNTED:
         phrase_start_s, phrase_end_s = play.host_s(play.row.query_start_s), play.host_s(play.row.query_end_s)
         hit_seq = play.reading.hit.seq if play.reading.hit else None
-        yield TimelineMark(_result_mark(play), phrase_start_s, phrase_end_s, trial_id, hit_seq)
+        yield TimelineMark(mark_of(play), phrase_start_s, phrase_end_s, trial_id, hit_seq)
     yield from _event_marks([event.seq for event in play.events[-MAX_MARKS:]], trial_id, events)
 
 
-def _result_mark(play: Play) -> MarkKind:
+def mark_of(play: Play) -> MarkKind:
+    """The mark for the result of a play."""
     woke = play.reading.hit is not None
     match play.kind:
+        case TrialKind.AMBIENT:
+            return MarkKind.AMBIENT
         case TrialKind.PROBE:
             return MarkKind.PROBE if woke else MarkKind.PROBE_UNHEARD
         case TrialKind.COMMAND:
