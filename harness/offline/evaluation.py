@@ -297,7 +297,7 @@ class EvaluationRunner:
 
     def _report_results(self) -> EvaluationStatus:
         """Writes the log, prints results and warnings, and runs the sweep."""
-        from harness.offline.figures.figures import limit_failures
+        from harness.offline.reports.log import limit_failures
 
         run, figures = self._output.write(self._breakdowns, self._limits)
         self._print_results(run, figures)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -143,15 +143,6 @@ def limits_of(limits: DeclaredLimits, figures: Figures) -> tuple[DeclaredLimit, 
         for option, result, unit, limit, value, interval in results
         if limit is not None
     )
-
-
-def limit_failures(limits: DeclaredLimits, figures: Figures) -> Iterator[str]:
-    """A sentence for each limit that sets the exit status."""
-    for limit in limits_of(limits, figures):
-        if limit.fails_run:
-            on_estimate = limit.on_bound and limit.found is not None and limit.found <= limit.wanted
-            hint = " (--limits-on estimate would let it pass)" if on_estimate else ""
-            yield f"{limit.name}: {limit.sentence}{hint}"
 
 
 def _share(totals: dict[str, float], percentage: str) -> float | None:

@@ -171,12 +171,7 @@ class _GroupTallies:
             self.labelled = True
             self._add_labelled(outcome)
             return
-        value = partial(label_of, outcome.kind, outcome.number, self._columns)
-        if self._clustered_by:
-            cluster = value(self._clustered_by)  # all files of no known talker are one cluster
-        else:
-            cluster = f"{outcome.kind} {file_number(outcome.number, self._conditions)}"
-        self._tallies[", ".join(value(name) or NO_LABEL for name in self._by), cluster].add(outcome)
+        self._tally_of(outcome).add(outcome)
 
     def counts_by_group(self) -> dict[str, list[OfflineCounts]]:
         """The counts of each cluster, by the label of its group. Groups and clusters are in alphabetical order."""
@@ -194,26 +189,31 @@ class _GroupTallies:
             return
         phrases = self._counting.phrases if PHRASE in self._by else ("",)
         for phrase in phrases:
-            self._counts_of(outcome, None, -1, phrase).oov[outcome.rate_hz] += outcome.samples
+            self._tally_of(outcome, phrase=phrase).counts.oov[outcome.rate_hz] += outcome.samples
         for fact in verdict.facts:
             if fact.key in (LogKey.INVTA, LogKey.INVFR) and fact.label is not None:
                 phrase = comparable_phrase(fact.label.phrase)
-                self._counts_of(outcome, fact.label, fact.label_index, phrase).lines[fact.key] += 1
+                self._tally_of(outcome, fact.label, fact.label_index, phrase).counts.lines[fact.key] += 1
             elif fact.key is LogKey.OOVFA and fact.spot is not None:
                 phrase = comparable_phrase(fact.spot.phrase)
-                self._counts_of(outcome, None, -1, phrase).lines[fact.key] += 1
+                self._tally_of(outcome, phrase=phrase).counts.lines[fact.key] += 1
 
-    def _counts_of(
-        self, outcome: FileOutcome, label: LabelledPhrase | None, label_index: int, phrase: str
-    ) -> OfflineCounts:
-        """The counts of the group and cluster of a label; without a label, those of the recording."""
+    def _tally_of(
+        self,
+        outcome: FileOutcome,
+        label: LabelledPhrase | None = None,
+        label_index: int = -1,
+        phrase: str | None = None,
+    ) -> Tally:
+        """The tally of the group and cluster of a file, or of a label in it. phrase: the one that counts as its value
+        of the column of phrases; None for the value in that column."""
         value = partial(label_of, outcome.kind, outcome.number, self._columns)
-        values = [phrase if name == PHRASE else value(name, label) for name in self._by]
+        values = [phrase if name == PHRASE and phrase is not None else value(name, label) for name in self._by]
         if self._clustered_by:
-            cluster = value(self._clustered_by, label)
+            cluster = value(self._clustered_by, label)  # all files of no known talker are one cluster
         else:
             cluster = f"{outcome.kind} {file_number(outcome.number, self._conditions)} {label_index}"
-        return self._tallies[", ".join(text or NO_LABEL for text in values), cluster].counts
+        return self._tallies[", ".join(text or NO_LABEL for text in values), cluster]
 
 
 def _share_differences(rejects: Mapping[str, Sequence[Share]]) -> dict[str, Difference | None]:

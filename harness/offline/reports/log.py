@@ -21,7 +21,7 @@ from harness.model.offline import FileOutcome, LabelledPhrase, ListKind, Offline
 from harness.model.transcript import Normalisation, WordCounts
 from harness.offline import wake_log
 from harness.offline.figures.counts import NEEDED_TAIL_MS, Fact, FileVerdict, LogKey, OfflineCounts, Tally
-from harness.offline.figures.figures import BOOTSTRAP_SEED, Figures, figures_of
+from harness.offline.figures.figures import BOOTSTRAP_SEED, Figures, figures_of, limits_of
 from harness.offline.figures.groups import FileBreakdown, talker_of
 from harness.offline.figures.phrase_matching import silent_labels
 from harness.offline.journal import JournalFile
@@ -433,6 +433,15 @@ def recording_warnings(figures: Figures) -> Iterator[str]:
             f"{exact(NEEDED_TAIL_MS / 1000)} s after the last speech. If that is the phrase, add silence with "
             "--tail 1, since most engines need sound after it, and repeat the run with --force"
         )
+
+
+def limit_failures(limits: DeclaredLimits, figures: Figures) -> Iterator[str]:
+    """A sentence for each limit that sets the exit status."""
+    for limit in limits_of(limits, figures):
+        if limit.fails_run:
+            on_estimate = limit.on_bound and limit.found is not None and limit.found <= limit.wanted
+            hint = " (--limits-on estimate would let it pass)" if on_estimate else ""
+            yield f"{limit.name}: {limit.sentence}{hint}"
 
 
 def head_of(run: EvaluationRun, figures: Figures) -> wake_log.WakeLog:

@@ -23,7 +23,8 @@ from harness.model.errors import InputError
 from harness.model.offline import CountingRules, EngineFacts, EngineKind, FileOutcome, ListKind, ScoreTrack, Task
 from harness.offline.evaluation_files import EvaluationFiles
 from harness.offline.figures.counts import Tally
-from harness.offline.figures.figures import Figures, figures_of, limit_failures
+from harness.offline.figures.figures import Figures, figures_of
+from harness.offline.reports.log import limit_failures
 from harness.offline.request import DeclaredLimits, EvaluationRequest, log_name, log_names
 from harness.offline.run import RunProgress
 from harness.offline.score_cache import VERSION, ScoreCache
