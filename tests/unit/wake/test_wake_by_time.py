@@ -12,7 +12,6 @@ from harness.model.observation import (
     ListeningProved,
     Proof,
     Status,
-    StimulusEnded,
     StimulusHeard,
     StimulusStarted,
     Wake,
@@ -31,12 +30,10 @@ LINK = "kitchen_link"
 def injected(trial: Trial, took_s: float, *reports: Wake) -> WakeRows:
     """A stimulus sent over a wire in took_s, and the reports of its device meanwhile."""
     rows = rows_of(trial, at_s=0.0)
-    rows.add(AttemptStarted(trial.id, 1, 1, "p1", "sha", *PHRASE, WAKE_DURATION_S, None))
-    rows.see(StimulusStarted(LINK, Stamp(0.0), "p1", 0.0), trial)
+    rows.begin(trial, 0.0, (*PHRASE, WAKE_DURATION_S), sound=(LINK, "p1", 0.0))
     for report in reports:
         rows.see(report, trial)
-    rows.see(StimulusEnded(LINK, Stamp(took_s), "p1", True, WAKE_DURATION_S), trial)
-    rows.add(AttemptFinished(trial.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
+    rows.end(trial, took_s, sound=(LINK, "p1", WAKE_DURATION_S))
     return rows
 
 
@@ -51,11 +48,9 @@ def test_an_event_without_a_sample_is_placed_when_the_speed_of_the_sound_is_know
 def test_a_window_may_open_before_the_sound() -> None:
     trial = wake_trial(1, injected=False)
     rows = rows_of(trial, at_s=10.0)
-    rows.add(AttemptStarted(trial.id, 1, 1, "p1", "sha", 0.0, 0.6, 2.1, None))
-    rows.see(StimulusStarted("speaker", Stamp(10.0), "p1"), trial)
+    rows.begin(trial, 10.0, (0.0, 0.6, 2.1))
     rows.see(Wake(LINK, Stamp(9.95)), trial)
-    rows.see(StimulusEnded("speaker", Stamp(12.1), "p1"), trial)
-    rows.add(AttemptFinished(trial.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
+    rows.end(trial, 12.1)
     assert rows.device().hits == 1
 
 
@@ -64,12 +59,10 @@ def test_event_before_the_detected_sound_start_is_outside_it() -> None:
     rows = rows_of(trial)
     for at_s in (9.0, 20.0):
         rows.see(ListeningProved(LINK, Stamp(at_s), Proof.HEARTBEAT))
-    rows.add(AttemptStarted(trial.id, 1, 1, "p1", "sha", 0.0, 10.0, 10.0, None))
-    rows.see(StimulusStarted("speaker", Stamp(10.0), "p1"), trial)
+    rows.begin(trial, 10.0, (0.0, 10.0, 10.0))
     rows.see(Wake(LINK, Stamp(10.1)), trial)
     rows.see(StimulusHeard("mic", Stamp(10.3), "p1", 0.9), trial)
-    rows.see(StimulusEnded("speaker", Stamp(20.0), "p1"), trial)
-    rows.add(AttemptFinished(trial.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
+    rows.end(trial, 20.0)
     assert (rows.device().false_accepts.count, rows.device().ambient_events_outside) == (0, 1)
 
 
@@ -79,14 +72,11 @@ def test_events_that_the_found_start_moves_to_the_sound_before_count_once() -> N
     for at_s in range(9, 140, 5):
         rows.see(ListeningProved(LINK, Stamp(float(at_s)), Proof.HEARTBEAT))
     for number, (trial, from_s) in enumerate(zip(trials, (10.0, 70.0), strict=True), 1):
-        play_id = f"p{number}"
-        rows.add(AttemptStarted(trial.id, 1, 1, play_id, "sha", 0.0, 60.0, 60.0, None))
-        rows.see(StimulusStarted("speaker", Stamp(from_s), play_id), trial)
+        rows.begin(trial, from_s, (0.0, 60.0, 60.0), sound=("speaker", f"p{number}", None))
         if number == 2:
             rows.see(Wake(LINK, Stamp(from_s + 0.08)), trial)
             rows.see(Wake(LINK, Stamp(from_s + 0.33)), trial)
-        rows.see(StimulusEnded("speaker", Stamp(from_s + 60.0), play_id, True, 60.0), trial)
-        rows.add(AttemptFinished(trial.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
+        rows.end(trial, from_s + 60.0, sound=("speaker", f"p{number}", 60.0))
     rows.see(StimulusHeard("mic", Stamp(70.49), "p2", 0.9), trials[1])
     device = rows.device()
     assert (device.false_accepts.count, device.suppressed) == (1, 1)
@@ -184,15 +174,13 @@ def test_a_link_whose_loss_is_reported_late_has_proved_no_less_or_more() -> None
     for late in (False, True):
         trial = wake_trial(1, AMBIENT, injected=False, settings=WakeSettings(proof_within_s=15.0))
         rows = rows_of(trial, at_s=0.0)
-        rows.add(AttemptStarted(trial.id, 1, 1, "p1", "sha", 0.0, 40.0, 40.0, None))
-        rows.see(StimulusStarted("speaker", Stamp(0.0), "p1"), trial)
+        rows.begin(trial, 0.0, (0.0, 40.0, 40.0))
         loss = LinkLost(LINK, Stamp(15.0), "unplugged")
         for at_s in (0.0, 10.0, 20.0, 30.0, 40.0):
             if not late and at_s == 20.0:
                 rows.see(loss)
             rows.see(ListeningProved(LINK, Stamp(at_s), Proof.HEARTBEAT))
-        rows.see(StimulusEnded("speaker", Stamp(40.0), "p1"), trial)
-        rows.add(AttemptFinished(trial.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
+        rows.end(trial, 40.0)
         if late:
             rows.see(loss)
         assert (rows.device().exposure_s, rows.device().unproven_s) == (30.0, 10.0)
@@ -206,8 +194,7 @@ def test_an_event_may_be_reported_before_the_sound_that_it_is_in(start_first: bo
     observations = [StimulusStarted("speaker", Stamp(10.0), "p1"), Wake(LINK, Stamp(10.02))]
     for observation in observations if start_first else reversed(observations):
         rows.see(observation, trial)
-    rows.see(StimulusEnded("speaker", Stamp(14.0), "p1"), trial)
-    rows.add(AttemptFinished(trial.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
+    rows.end(trial, 14.0)
     assert (rows.device().in_vocabulary_events, rows.device().ambient_events_outside) == (1, 0)
 
 

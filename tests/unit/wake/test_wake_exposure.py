@@ -11,17 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model import observation as seen_by
-from harness.model.record import (
-    AttemptFinished,
-    AttemptStarted,
-    EngineStarted,
-    EventReviewed,
-    ReviewVerdict,
-    TrialFinished,
-)
+from harness.model.record import EngineStarted, EventReviewed, ReviewVerdict, TrialFinished
 from harness.model.scenario import Limits, TrialKind, WakeSettings
 from harness.model.time import Stamp
-from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
+from harness.model.trial import Outcome, Trial
 from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import Totals
 from harness.statistics.intervals import Share
@@ -44,10 +37,6 @@ def probe(number: int, injected: bool = False, kind: TrialKind = TrialKind.PROBE
 
 def segment(number: int, every_s: float = EVERY_S, injected: bool = False) -> Trial:
     return probe(number, injected, TrialKind.AMBIENT, every_s)
-
-
-def finished(trial: Trial) -> AttemptFinished:
-    return AttemptFinished(trial.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE)
 
 
 def ask(rows: WakeRows, trial: Trial, *heard: bool) -> None:
@@ -230,14 +219,12 @@ def test_a_state_that_proves_listening_proves_that_moment_and_others_do_not() ->
         (segment_trial,) = rows.trials.values()
         rows.see(seen_by.Status(LINK, Stamp(0.5), seen_by.DeviceState.IDLE))
         rows.at_s = 1.0
-        rows.add(AttemptStarted(segment_trial.id, 1, 1, "p1", "sha", 0.0, SEGMENT_S, SEGMENT_S, None))
-        rows.see(seen_by.StimulusStarted("speaker", Stamp(1.0), "p1"), segment_trial)
+        rows.begin(segment_trial, 1.0, (0.0, SEGMENT_S, SEGMENT_S))
         rows.see(seen_by.Status(LINK, Stamp(11.0), seen_by.DeviceState.IDLE), segment_trial)
         rows.see(seen_by.Status(LINK, Stamp(20.0), seen_by.DeviceState.SPEAKING), segment_trial)
         rows.see(seen_by.Status(LINK, Stamp(40.0), seen_by.DeviceState.IDLE), segment_trial)
         rows.at_s = 61.0
-        rows.see(seen_by.StimulusEnded("speaker", Stamp(61.0), "p1"), segment_trial)
-        rows.add(finished(segment_trial))
+        rows.end(segment_trial, 61.0)
         assert rows.device().exposure_s == expected_s, "10 s lie between two proofs, 29 s are too far apart"
 
 
@@ -248,16 +235,14 @@ def test_through_the_air_a_phrase_lies_where_our_microphone_found_it() -> None:
     """
     for heard_s, error_s, after in ((None, 0.02, False), (0.35, 0.004, False), (0.35, 0.004, True)):
         rows = rows_of(call := wake_trial(1, injected=False))
-        rows.add(AttemptStarted(call.id, 1, 1, "p1", "sha", *PHRASE, WAKE_DURATION_S, None))
-        rows.see(seen_by.StimulusStarted("speaker", Stamp(0.0, 0.02), "p1"), call)
+        rows.begin(call, 0.0, (*PHRASE, WAKE_DURATION_S), error_s=0.02)
         if heard_s is not None and not after:
             rows.see(seen_by.StimulusHeard("mic", Stamp(heard_s, error_s), "p1", 0.8), call)
         event_s = PHRASE[1] + 1.2  # 1.2 s after its end by the player, 0.85 s by the microphone
         rows.at_s = event_s
         rows.see(seen_by.Wake(LINK, Stamp(event_s, 0.01), "alexa", 0.9), call)
         rows.at_s = WAKE_DURATION_S
-        rows.see(seen_by.StimulusEnded("speaker", Stamp(WAKE_DURATION_S), "p1"), call)
-        rows.add(finished(call))
+        rows.end(call, WAKE_DURATION_S)
         if heard_s is not None and after:
             rows.see(seen_by.StimulusHeard("mic", Stamp(heard_s, error_s), "p1", 0.8))
         (play,) = rows.figures.plays("kitchen")
@@ -270,13 +255,11 @@ def test_through_the_air_a_phrase_lies_where_our_microphone_found_it() -> None:
 
 def test_a_player_that_stood_still_has_played_no_longer() -> None:
     rows = rows_of(trial := wake_trial(1, TrialKind.AMBIENT, injected=False))
-    rows.add(AttemptStarted(trial.id, 1, 1, "p1", "sha", 0.0, 30.0, 30.0, None))
-    rows.see(seen_by.StimulusStarted("speaker", Stamp(0.0), "p1"), trial)
+    rows.begin(trial, 0.0, (0.0, 30.0, 30.0))
     for beat in range(9):
         rows.see(seen_by.ListeningProved(LINK, Stamp(5.0 * beat), seen_by.Proof.HEARTBEAT), trial)
     rows.at_s = 40.0
-    rows.see(seen_by.StimulusEnded("speaker", Stamp(36.0), "p1"), trial)
-    rows.add(finished(trial))
+    rows.end(trial, 36.0)
     assert rows.device().exposure_s == 30.0
 
 
@@ -435,11 +418,8 @@ def test_an_event_at_the_end_of_a_sound_is_no_hit_of_the_next_whose_phrase_comes
     between = seen_by.Wake(LINK, Stamp(rows.at_s), "alexa", 0.9, rows.audio_s)
     if not is_late:
         rows.see(between)
-    play_id, begin_s = "at once", rows.audio_s
-    rows.add(AttemptStarted(second.id, 1, 1, play_id, "sha", 0.05, 0.65, 3.0, None))
-    rows.see(seen_by.StimulusStarted(LINK, Stamp(rows.at_s), play_id, begin_s), second)
-    rows.see(seen_by.StimulusEnded(LINK, Stamp(rows.at_s + 3.0), play_id, True, begin_s + 3.0), second)
-    rows.add(AttemptFinished(second.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
+    rows.begin(second, rows.at_s, (0.05, 0.65, 3.0), sound=(LINK, "at once", rows.audio_s))
+    rows.end(second, rows.at_s + 3.0, sound=(LINK, "at once", rows.audio_s + 3.0))
     if is_late:
         rows.see(between)
     kitchen = rows.device("kitchen")

@@ -29,6 +29,9 @@ from tests.unit.session.figures.rows import Rows, planned
 PHRASE = (1.0, 1.6)
 WAKE_DURATION_S = 3.1
 SETTINGS = WakeSettings()
+Sound = tuple[str, str, float | None]
+"""Who plays it, the id of the play, and its position in injected audio."""
+SPOKEN: Sound = ("speaker", "p1", None)
 
 
 def wake_trial(
@@ -66,6 +69,26 @@ class WakeRows(Rows):
         if trial is None:
             return self.add(Observed(observation))
         return self.add(Observed(observation, trial.id, take, attempt))
+
+    def begin(
+        self,
+        trial: Trial,
+        at_s: float,
+        span_s: tuple[float, float, float],
+        *,
+        sound: Sound = SPOKEN,
+        error_s: float = 0.0,
+    ) -> None:
+        """The beginning of an attempt by hand. span_s: start and end of its phrase in the sound, and its length."""
+        player, play_id, audio_s = sound
+        self.add(AttemptStarted(trial.id, 1, 1, play_id, "sha", *span_s, None))
+        self.see(StimulusStarted(player, Stamp(at_s, error_s), play_id, audio_s), trial)
+
+    def end(self, trial: Trial, at_s: float, *, sound: Sound = SPOKEN) -> None:
+        """The end of an attempt that counts."""
+        player, play_id, audio_s = sound
+        self.see(StimulusEnded(player, Stamp(at_s), play_id, True, audio_s), trial)
+        self.add(AttemptFinished(trial.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
 
     def play(
         self,
