@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.model.frozen import frozen
-from harness.statistics.intervals import CONFIDENCE, Interval, Share, clopper_pearson
+from harness.statistics.intervals import TAIL, Interval, Share, clopper_pearson
 from harness.statistics.ratios import MIN_RESAMPLED_UNITS
 from harness.statistics.word_intervals import wer_interval
 
@@ -93,9 +93,7 @@ def resample(columns: Sums, kind_counts: Counts, resamples: int, seed: int) -> S
     return np.concatenate(blocks)
 
 
-def bca(
-    value: float, drawn: Sums, left_out: Sums, kind_counts: Counts, confidence: float = CONFIDENCE
-) -> Interval | None:
+def bca(value: float, drawn: Sums, left_out: Sums, kind_counts: Counts) -> Interval | None:
     """The bias-corrected and accelerated interval of a statistic; None if too few resamples have a value.
 
     value: the statistic. drawn: its values on resamples. left_out: for each kind of item, its value without one such
@@ -119,7 +117,7 @@ def bca(
 
     # Counts at least half a resample on each side. With all on one side, the deviate would be infinite.
     bias = float(special.ndtri(min(max(below, 0.5 / len(defined)), 1 - 0.5 / len(defined))))
-    tail = float(special.ndtri((1 - confidence) / 2))
+    tail = float(special.ndtri(TAIL))
     ends = [bias + z for z in (tail, -tail)]
     # BCa has a pole where the acceleration times an end is 1.
     low, high = (float(special.ndtr(bias + end / max(1e-3, 1 - acceleration * end))) for end in ends)

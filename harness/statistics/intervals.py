@@ -61,6 +61,8 @@ def wilson(count: int, total: int, confidence: float = CONFIDENCE) -> tuple[floa
     return low, high
 
 
+TAIL = (1 - CONFIDENCE) / 2
+"""Largest error of an interval on each side."""
 USUAL_DEVIATE = 1.959963984540054
 """The normal deviate of CONFIDENCE, as SciPy calculates it."""
 
@@ -74,15 +76,14 @@ def _deviate(confidence: float) -> float:
     return float(special.ndtri(0.5 + confidence / 2))
 
 
-def quantile_ranks(total: int, quantile: float, confidence: float = CONFIDENCE) -> tuple[int | None, int | None]:
+def quantile_ranks(total: int, quantile: float) -> tuple[int | None, int | None]:
     """Ranks (from 1) of the order statistics that enclose a quantile; no assumption on the distribution.
 
-    On each side, the error is at most (1 − confidence)/2. None for a side on which no observation is far enough out,
+    On each side, the error is at most TAIL. None for a side on which no observation is far enough out,
     as usual for a high quantile of few values. Source: David & Nagaraja, Order Statistics, 7.1.
     """
     import numpy as np  # here, since shares need no arrays
 
-    tail = (1 - confidence) / 2
     # P(X_(r) > q) = P(fewer than r values ≤ q), which grows with r. Summed here, because SciPy loads slowly.
     counts = np.arange(total + 1)
     factorials = np.cumsum(np.log(np.maximum(counts, 1)))
@@ -91,7 +92,7 @@ def quantile_ranks(total: int, quantile: float, confidence: float = CONFIDENCE) 
         + counts * math.log(quantile) + (total - counts) * math.log1p(-quantile)
     )  # fmt: skip
     fewer = np.cumsum(chances)[:total]
-    low, high = np.searchsorted(fewer, tail, "right"), np.searchsorted(fewer, 1 - tail) + 1
+    low, high = np.searchsorted(fewer, TAIL, "right"), np.searchsorted(fewer, 1 - TAIL) + 1
     return int(low) or None, int(high) if high <= total else None  # there is no rank 0, and none above total
 
 

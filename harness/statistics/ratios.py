@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.model.frozen import frozen
-from harness.statistics.intervals import CONFIDENCE, Interval
+from harness.statistics.intervals import CONFIDENCE, TAIL, Interval
 from harness.statistics.significance import Discordance
 
 Numbers = NDArray[np.float64]
@@ -198,6 +198,5 @@ def middle_interval(values: Numbers) -> Interval | None:
     defined = values[~np.isnan(values)]
     if not defined.size or defined.min() == defined.max():
         return None
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(defined, [tail, 1 - tail])
+    low, high = np.quantile(defined, [TAIL, 1 - TAIL])
     return float(low), float(high)

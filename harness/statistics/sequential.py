@@ -165,7 +165,7 @@ _MIN_SHARE = 1e-12  # Relative. The search for the ends starts here, since 0 and
 
 
 @lru_cache(maxsize=8192)
-def rate_sequence(count: int, exposure: float, confidence: float = CONFIDENCE) -> Interval | None:
+def rate_sequence(count: int, exposure: float) -> Interval | None:
     """Time-uniform interval of a Poisson rate, per unit of exposure; None over nothing. Exposure in hours."""
     if count < 0 or exposure < 0:
         raise ValueError(f"a rate cannot be {count} events in {exposure}")
@@ -179,11 +179,11 @@ def rate_sequence(count: int, exposure: float, confidence: float = CONFIDENCE) -
         - float(special.gammaln(a))
         + float(special.gammaln(a + count))
         - (a + count) * math.log(b + exposure)
-        + math.log(1 - confidence)
+        + math.log(1 - CONFIDENCE)
     )
 
     def excess(rate: float) -> float:
-        # log of martingale × (1 − confidence): convex, least at count / exposure, negative inside the interval
+        # log of martingale × (1 − CONFIDENCE): convex, least at count / exposure, negative inside the interval
         return log_mixture + rate * exposure - (count * math.log(rate) if count else 0.0)
 
     best = count / exposure
@@ -196,7 +196,7 @@ def rate_sequence(count: int, exposure: float, confidence: float = CONFIDENCE) -
 
 
 @lru_cache(maxsize=8192)
-def share_sequence(count: float, total: float, confidence: float = CONFIDENCE) -> Interval | None:
+def share_sequence(count: float, total: float) -> Interval | None:
     """Time-uniform interval of a share, `count` of `total`; None over nothing. For voices, see `voices.over_voices`."""
     if not 0 <= count <= total:
         raise ValueError(f"a share cannot be {count} of {total}")
@@ -207,7 +207,7 @@ def share_sequence(count: float, total: float, confidence: float = CONFIDENCE) -
 
     log_mixture = float(
         special.betaln(PRIOR_YES + count, PRIOR_NO + rest) - special.betaln(PRIOR_YES, PRIOR_NO)
-    ) + math.log(1 - confidence)
+    ) + math.log(1 - CONFIDENCE)
 
     def excess(share: float) -> float:
         # As in `rate_sequence`.

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harness.model.frozen import frozen
-from harness.statistics.intervals import CONFIDENCE, Interval, garwood, wilson
+from harness.statistics.intervals import CONFIDENCE, TAIL, Interval, garwood, wilson
 
 
 @frozen
@@ -229,7 +229,7 @@ def swap_test(differences: Sequence[Fraction | int], seed: int = 0) -> SwapTestR
     return SwapTestResult((1 + as_far) / (1 + DRAWS), False, len(integers))
 
 
-def consistent_interval(difference: float, interval: Interval, p: float, confidence: float = CONFIDENCE) -> Interval:
+def consistent_interval(difference: float, interval: Interval, p: float) -> Interval:
     """An approximate interval of a difference, changed so that it contains 0 exactly if the test's p does not rule it
     out.
 
@@ -237,12 +237,12 @@ def consistent_interval(difference: float, interval: Interval, p: float, confide
     by that of the test-based interval. Source: Miettinen, American Journal of Epidemiology 103 (1976), 226–235.
     """
     low, high = interval
-    if p >= 1 - confidence:
+    if p >= 1 - CONFIDENCE:
         return min(low, 0.0), max(high, 0.0)
     if low <= 0 <= high:
         from harness.statistics.special_functions import special  # here, since it loads slowly
 
-        nearer = difference * (1 - float(special.ndtri((1 - confidence) / 2) / special.ndtri(p / 2)))
+        nearer = difference * (1 - float(special.ndtri(TAIL) / special.ndtri(p / 2)))
         return (nearer, high) if difference > 0 else (low, nearer)
     return low, high
 
@@ -321,9 +321,7 @@ class Clustering:
     stretches: int
 
 
-def clustering(
-    counts: ArrayLike, exposures: ArrayLike, *, seed: int = 1, confidence: float = CONFIDENCE
-) -> Clustering | None:
+def clustering(counts: ArrayLike, exposures: ArrayLike, *, seed: int = 1) -> Clustering | None:
     """Index of dispersion over stretches of any length, with its p and a cluster bootstrap. None without two stretches
     and two events. The same numbers always give the same result.
 
@@ -352,8 +350,8 @@ def clustering(
     else:
         deviation = (2 * (stretches - 1) * (total - 1) / total) ** 0.5
         p = float(special.ndtr(-(chi_square - (stretches - 1)) / deviation))
-    by_stretch = _bootstrap(random, events[nonzero], exposure[nonzero], exposure[~nonzero], confidence)
-    by_event = garwood(int(total), length, confidence)
+    by_stretch = _bootstrap(random, events[nonzero], exposure[nonzero], exposure[~nonzero])
+    by_event = garwood(int(total), length)
     assert by_event is not None  # a stretch has a length
     interval = min(by_stretch[0], by_event[0]), max(by_stretch[1], by_event[1])
     return Clustering(chi_square / (stretches - 1), p, interval, stretches)
@@ -376,9 +374,7 @@ def _p_simulated(random: np.random.Generator, exposure: Column, events: int, pai
     return (1 + as_much) / (1 + SIMULATIONS)
 
 
-def _bootstrap(
-    random: np.random.Generator, events: Column, exposure: Column, silent: Column, confidence: float
-) -> Interval:
+def _bootstrap(random: np.random.Generator, events: Column, exposure: Column, silent: Column) -> Interval:
     """The interval of the rate: percentiles over samples of stretches, drawn with replacement.
 
     events, exposure: of the stretches with events. silent: exposures of those without. Only the sum of the latter
@@ -398,6 +394,5 @@ def _bootstrap(
         quiet_exposure = rest * mean + deviation * rest**0.5 * float(random.standard_normal())
         simulated = float(exposure[stretch_numbers].sum()) + max(0.0, quiet_exposure)
         rates[index] = float(events[stretch_numbers].sum()) / simulated if simulated > 0 else 0.0
-    tail = 50 * (1 - confidence)  # per cent, on each side
-    low, high = np.percentile(rates, [tail, 100 - tail])
+    low, high = np.percentile(rates, [100 * TAIL, 100 - 100 * TAIL])
     return float(low), float(high)

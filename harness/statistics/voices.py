@@ -64,9 +64,9 @@ def over_voices(voices: Iterable[Share], confidence: float = CONFIDENCE) -> Voic
     return _intervals_of_counts(_counts((voice.count, voice.total) for voice in voices), confidence)
 
 
-def over_clusters(errors: Iterable[int], totals: Iterable[int], confidence: float = CONFIDENCE) -> Interval | None:
+def over_clusters(errors: Iterable[int], totals: Iterable[int]) -> Interval | None:
     """The interval of `over_voices` from two columns, such as the errors and the files of each talker."""
-    estimate = _intervals_of_counts(_counts(zip(errors, totals, strict=True)), confidence)
+    estimate = _intervals_of_counts(_counts(zip(errors, totals, strict=True)), CONFIDENCE)
     return None if estimate is None else estimate.interval
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harness.model.frozen import frozen
-from harness.statistics.intervals import CONFIDENCE, Interval, Share, garwood, independent_units, mean_ends, share_ends
+from harness.statistics.intervals import TAIL, Interval, Share, garwood, independent_units, mean_ends, share_ends
 from harness.statistics.significance import (
     Difference,
     Discordance,
@@ -44,9 +44,7 @@ _BLOCK = 8192
 """Number of units that are processed at a time, since arrays that fit the processor's caches are quicker."""
 
 
-def wer_interval(
-    errors: ArrayLike, words: ArrayLike, clusters: Clusters | None = None, confidence: float = CONFIDENCE
-) -> Interval | None:
+def wer_interval(errors: ArrayLike, words: ArrayLike, clusters: Clusters | None = None) -> Interval | None:
     """Interval of a WER from the errors and reference words of each utterance; None over no words or one utterance.
 
     A single cluster counts as no clusters. Below a WER of 1, this is the exact interval of a share over the effective
@@ -61,31 +59,26 @@ def wer_interval(
         return None
     from harness.statistics.special_functions import special  # here, since it loads slowly
 
-    tail = (1 - confidence) / 2
     rate = float(wrong.sum()) / total
     if rate == 0:
-        return 0.0, _upper_end_of_none(len(word_counts), tail)
+        return 0.0, _upper_end_of_none(len(word_counts))
     variance, degrees = _ratio_variance(*_sums_by_unit(wrong, word_counts, clusters))
 
-    t = float(special.stdtrit(degrees, 1 - tail))
+    t = float(special.stdtrit(degrees, 1 - TAIL))
     # The interval is never narrower than with independent errors.
     spread = t * math.sqrt(max(variance, rate / total))
     if rate >= 1:
         return max(0.0, rate - spread), rate + spread
-    narrowing = (float(special.stdtrit(max(1.0, total - 1), 1 - tail)) / t) ** 2
+    narrowing = (float(special.stdtrit(max(1.0, total - 1), 1 - TAIL)) / t) ** 2
     # min() also gives the number of words if nothing varies.
     independent_words = min(total, rate * (1 - rate) * narrowing / variance if variance else total)
-    low, high = share_ends(rate * independent_words, (1 - rate) * independent_words, confidence)
+    low, high = share_ends(rate * independent_words, (1 - rate) * independent_words)
     # A share is at most 1 but a WER is not, which matters if it is near 1.
     return low, high if rate <= 0.5 else max(high, rate + spread)
 
 
 def wer_difference(
-    first: ArrayLike,
-    second: ArrayLike,
-    words: ArrayLike,
-    clusters: Clusters | None = None,
-    confidence: float = CONFIDENCE,
+    first: ArrayLike, second: ArrayLike, words: ArrayLike, clusters: Clusters | None = None
 ) -> Difference | None:
     """The WER of the first system minus that of the second, on the same utterances; None over no words or one
     utterance.
@@ -100,14 +93,13 @@ def wer_difference(
     total = float(word_counts.sum())
     if not total or len(word_counts) < 2:
         return None
-    tail = (1 - confidence) / 2
     differences = first_errors.astype(np.float64) - second_errors
     difference = float(differences.sum()) / total
     if not differences.any():
-        most = _upper_end_of_none(len(word_counts), tail)
+        most = _upper_end_of_none(len(word_counts))
         return Difference(0.0, (-most, most), 1.0)
     by_unit = _sums_by_unit(differences, word_counts, clusters)
-    if (few := _few_differ(*by_unit, confidence)) is not None:
+    if (few := _few_differ(*by_unit)) is not None:
         return few
     variance, degrees = _ratio_variance(*by_unit)
     error = math.sqrt(max(variance, abs(difference) / total))
@@ -116,7 +108,7 @@ def wer_difference(
         error = math.sqrt(float((differences**2).sum())) / total
     from harness.statistics.special_functions import special  # here, since it loads slowly
 
-    spread = float(special.stdtrit(degrees, 1 - tail)) * error
+    spread = float(special.stdtrit(degrees, 1 - TAIL)) * error
     p = 2 * float(special.stdtr(degrees, -abs(difference) / error))
     return Difference(difference, (difference - spread, difference + spread), p)
 
@@ -215,12 +207,12 @@ def _columns(errors: ArrayLike, words: ArrayLike) -> tuple[Sums, Sums]:
     return wrong, word_counts
 
 
-def _upper_end_of_none(utterances: int, tail: float) -> float:
-    """The exact upper end of the interval of a share of 0 out of `utterances`. tail: the error on that side."""
-    return -math.expm1(math.log(tail) / utterances)
+def _upper_end_of_none(utterances: int) -> float:
+    """The exact upper end of the interval of a share of 0 out of `utterances`."""
+    return -math.expm1(math.log(TAIL) / utterances)
 
 
-def _few_differ(differences: Sums, word_counts: Sums, confidence: float) -> Difference | None:
+def _few_differ(differences: Sums, word_counts: Sums) -> Difference | None:
     """The difference, if at most half of the units differ, and few enough for the exact test; else None.
 
     The sums in favour of each system come from different units, so they are independent. Each has Garwood's interval,
@@ -232,21 +224,18 @@ def _few_differ(differences: Sums, word_counts: Sums, confidence: float) -> Diff
         return None
     swapping = swap_test([Fraction(float(amount)).limit_denominator(10**6) for amount in differing])
     assert swapping is not None  # a unit differs
-    tail = (1 - confidence) / 2
     (variance, degrees), total = _ratio_variance(differences, word_counts), float(word_counts.sum())
     more, less = float(differing[differing > 0].sum()), -float(differing[differing < 0].sum())
     from harness.statistics.special_functions import special  # here, since it loads slowly
 
-    widened = (float(special.stdtrit(degrees, tail)) / float(special.ndtri(tail))) ** 2
+    widened = (float(special.stdtrit(degrees, TAIL)) / float(special.ndtri(TAIL))) ** 2
     size = max(1.0, widened * variance * total**2 / (more + less))
-    (more_low, more_high), (less_low, less_high) = (mean_ends(amount / size, confidence) for amount in (more, less))
+    (more_low, more_high), (less_low, less_high) = (mean_ends(amount / size) for amount in (more, less))
     down = math.hypot(more - size * more_low, size * less_high - less)
     up = math.hypot(size * more_high - more, less - size * less_low)
     difference = (more - less) / total
     interval = difference - down / total, difference + up / total
-    return Difference(
-        difference, consistent_interval(difference, interval, swapping.p, confidence), swapping.p, swapping.exact
-    )
+    return Difference(difference, consistent_interval(difference, interval, swapping.p), swapping.p, swapping.exact)
 
 
 def _sums_by_unit(numerators: Sums, denominators: Sums, clusters: Clusters | None) -> tuple[Sums, Sums]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from harness.model.choices import TWV_BETA as TWV_BETA
 from harness.model.choices import TargetBasis
-from harness.statistics.intervals import CONFIDENCE
+from harness.statistics.intervals import TAIL
 from harness.statistics.special_functions import special
 
 Floats = npt.NDArray[np.float64]
@@ -75,22 +75,22 @@ class Det:
         rates: Floats = np.divide(self.false_accepts, self.hours, out=nothing, where=self.hours > 0)
         return rates
 
-    def false_reject_band(self, confidence: float = CONFIDENCE) -> Band:
+    def false_reject_band(self) -> Band:
         """Lower and upper ends of the exact intervals of the shares, as from `clopper_pearson`; nan without data."""
         if not self.files:
             return np.full(len(self), np.nan), np.full(len(self), np.nan)
-        counts, tail = self.misses / self.repeats, (1 - confidence) / 2
+        counts = self.misses / self.repeats
         rest = self.files / self.repeats - counts
-        low = np.where(counts > 0, special.betaincinv(np.where(counts > 0, counts, 1), rest + 1, tail), 0.0)
-        high = np.where(rest > 0, special.betaincinv(counts + 1, np.where(rest > 0, rest, 1), 1 - tail), 1.0)
+        low = np.where(counts > 0, special.betaincinv(np.where(counts > 0, counts, 1), rest + 1, TAIL), 0.0)
+        high = np.where(rest > 0, special.betaincinv(counts + 1, np.where(rest > 0, rest, 1), 1 - TAIL), 1.0)
         return low, high
 
-    def per_hour_band(self, confidence: float = CONFIDENCE) -> Band:
+    def per_hour_band(self) -> Band:
         """Lower and upper ends of the exact intervals of the rates, as from `garwood`; nan without data."""
-        counts, tail = self.false_accepts / self.repeats, (1 - confidence) / 2
+        counts = self.false_accepts / self.repeats
         hours = np.where(self.hours > 0, self.hours / self.repeats, np.nan)
-        low = np.where(counts > 0, special.gammaincinv(np.where(counts > 0, counts, 1), tail), 0.0) / hours
-        return low, special.gammaincinv(counts + 1, 1 - tail) / hours
+        low = np.where(counts > 0, special.gammaincinv(np.where(counts > 0, counts, 1), TAIL), 0.0) / hours
+        return low, special.gammaincinv(counts + 1, 1 - TAIL) / hours
 
 
 def running_maximum(values: Floats) -> Floats:
