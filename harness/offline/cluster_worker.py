@@ -26,6 +26,7 @@ from harness.offline.pool import WorkerLimits, WorkerPool
 from harness.offline.run import ActiveRun, do_nothing
 from harness.sound.sound_files import UnusableSound, open_file
 
+MAX_NAMES = 3
 PROBES_PER_LIST = 3
 """The machine that runs the evaluation may be unable to read any file of a list. Each worker must then be able to open
 one of this many at its start."""
@@ -118,10 +119,10 @@ def _why_unreadable(path: str) -> str:
     return ""
 
 
-def shortened_list(names: Sequence[str], max_names: int = 3) -> str:
+def shortened_list(names: Sequence[str]) -> str:
     """The first names, and the number of the others: `a, b, c and 4 more`."""
-    more = f" and {len(names) - max_names} more" if len(names) > max_names else ""
-    return ", ".join(names[:max_names]) + more
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + more
 
 
 IDLE_S = 60.0

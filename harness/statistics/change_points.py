@@ -25,6 +25,8 @@ MIN_SESSIONS = 8
 """With fewer sessions, p cannot fall below 0.05: there are only 35 ways to choose 3 of 7."""
 ORDERS = 4_999
 """Number of random orders of the sessions. The real order counts as one more, so the least p is 1/5000."""
+SEED = 1
+"""Any fixed seed: the same sessions then give the same changes."""
 _GRID = 40
 """In random orders, stretches begin and end at no more than about this many places, evenly spaced."""
 _BLOCK_CELLS = 4_000_000
@@ -71,7 +73,7 @@ class SeriesScan:
     p_holm: float | None = None
 
 
-def scan_series(series: Sequence[SeriesToScan], seed: int = 1) -> tuple[SeriesScan, ...]:
+def scan_series(series: Sequence[SeriesToScan]) -> tuple[SeriesScan, ...]:
     """The change points of each series, by segmentation. The same numbers give the same answer.
 
     The two sides of every split are compared. So are the inside and the outside of every stretch, because no split
@@ -82,7 +84,7 @@ def scan_series(series: Sequence[SeriesToScan], seed: int = 1) -> tuple[SeriesSc
     Sources: Scott & Knott, Biometrics 30 (1974), for splits. Olshen et al., Biostatistics 5 (2004), for stretches.
     Pettitt, Applied Statistics 28 (1979), for ranks. Meinshausen, Biometrika 95 (2008), for the levels.
     """
-    best_cuts = [_best_cut(each_series, 0, len(each_series.counts), seed) for each_series in series]
+    best_cuts = [_best_cut(each_series, 0, len(each_series.counts)) for each_series in series]
     corrected = holm([None if best_cut is None else best_cut[1] for best_cut in best_cuts])
     test_count = sum(best_cut is not None for best_cut in best_cuts)
     scans = []
@@ -91,15 +93,13 @@ def scan_series(series: Sequence[SeriesToScan], seed: int = 1) -> tuple[SeriesSc
             scans.append(SeriesScan())
             continue
         cut, p = best_cut
-        points = _change_points(each_series, cut, p_holm, test_count, seed) if p_holm < 1 - CONFIDENCE else {}
+        points = _change_points(each_series, cut, p_holm, test_count) if p_holm < 1 - CONFIDENCE else {}
         changes = tuple(ChangePoint(session, points[session]) for session in sorted(points))
         scans.append(SeriesScan(changes, p, p_holm))
     return tuple(scans)
 
 
-def _change_points(
-    series: SeriesToScan, cut: Sequence[int], p_holm: float, test_count: int, seed: int
-) -> dict[int, float]:
+def _change_points(series: SeriesToScan, cut: Sequence[int], p_holm: float, test_count: int) -> dict[int, float]:
     """The changes of a series whose best cut (with p_holm) is significant, by session, each with its corrected p.
     test_count: number of series that are tested."""
     length = len(series.counts)
@@ -107,7 +107,7 @@ def _change_points(
     parts = [(*part, p_holm) for part in pairwise((0, *cut, length))]
     while parts:
         start, end, p_above = parts.pop()
-        inner = _best_cut(series, start, end, seed)
+        inner = _best_cut(series, start, end)
         p = 1.0 if inner is None else max(p_above, inner[1] * test_count * length / (end - start))
         if inner is not None and p < 1 - CONFIDENCE:
             points |= dict.fromkeys(inner[0], p)
@@ -115,7 +115,7 @@ def _change_points(
     while points:  # removes changes without a difference between the parts beside them, the least significant first
         edges = [0, *sorted(points), length]
         p_values = {
-            point: _best_stretch(series, start, end, [(np.array([0]), np.array([point - start]))] * 2, seed)[1]
+            point: _best_stretch(series, start, end, [(np.array([0]), np.array([point - start]))] * 2)[1]
             for start, point, end in zip(edges, edges[1:], edges[2:], strict=False)
         }
         weakest = max(p_values, key=lambda point: p_values[point])
@@ -125,7 +125,7 @@ def _change_points(
     return points
 
 
-def _best_cut(series: SeriesToScan, start: int, end: int, seed: int) -> tuple[tuple[int, ...], float] | None:
+def _best_cut(series: SeriesToScan, start: int, end: int) -> tuple[tuple[int, ...], float] | None:
     """The best cut of the sessions from `start` to `end`, and its p. A cut is given by the first session after each of
     its changes (one for a split, two for a stretch). None if there are too few sessions."""
     length = end - start
@@ -137,7 +137,7 @@ def _best_cut(series: SeriesToScan, start: int, end: int, seed: int) -> tuple[tu
     if length >= 3 * MIN_SESSIONS_PER_SIDE:
         coarse = splits[:: -(-len(splits) // _GRID)]  # rounded up
         candidates.append((_stretches(splits), _stretches(coarse)))
-    cuts = [_best_stretch(series, start, end, positions, seed) for positions in candidates]
+    cuts = [_best_stretch(series, start, end, positions) for positions in candidates]
     # If both have the same p, takes the split: it is simpler.
     cut, p = min(cuts, key=lambda candidate: candidate[1])
     # A split is the stretch from 0.
@@ -152,7 +152,7 @@ def _stretches(positions: Positions) -> tuple[Positions, Positions]:
 
 
 def _best_stretch(
-    series: SeriesToScan, start: int, end: int, candidates: Sequence[tuple[Positions, Positions]], seed: int
+    series: SeriesToScan, start: int, end: int, candidates: Sequence[tuple[Positions, Positions]]
 ) -> tuple[tuple[int, int], float]:
     """The best stretch (from, to) among the first of `candidates`. Its p is that of the best among the second, which
     may be fewer, since all of them are compared in every random order."""
@@ -163,7 +163,7 @@ def _best_stretch(
     best = int(_contrasts(series.scan, counts[None], totals[None], *candidates[0])[0].argmax())
     statistic = float(_contrasts(series.scan, counts[None], totals[None], *candidates[1]).max())
     statistic -= 1e-9 * max(1.0, abs(statistic))  # sums in another order may differ in their last digits
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     as_far, orders_left = 0, ORDERS
     while orders_left:
         rows = min(orders_left, max(1, _BLOCK_CELLS // max(length, len(candidates[1][0]))))

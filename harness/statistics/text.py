@@ -25,9 +25,9 @@ def hundredths_interval(ends: Interval | None, digits: int | None = None) -> str
 TOO_FEW_VOICES = "too few voices for an interval"
 
 
-def voices_interval(ends: Interval | None, digits: int | None = None) -> str:
+def voices_interval(ends: Interval | None) -> str:
     """Like `percent_interval`, for a known share: without an interval, the text says that there are too few voices."""
-    return TOO_FEW_VOICES if ends is None else percent_interval(ends, digits)
+    return TOO_FEW_VOICES if ends is None else percent_interval(ends)
 
 
 def basis(voices: int | None, unknown: bool, trials: str = "exact") -> str:
@@ -63,11 +63,11 @@ def share(ratio: Share, digits: int | None = None) -> str:
     return NOTHING if ratio.value is None else f"{ratio.count} of {ratio.total} = {percent(ratio.value, digits)}"
 
 
-def share_with_interval(ratio: Share, digits: int | None = None) -> str:
+def share_with_interval(ratio: Share) -> str:
     """`3 of 120 = 2.50 % (95 % interval 0.85–7.09 %)`."""
     if ratio.interval is None:
         return NOTHING
-    return f"{share(ratio, digits)} (95 % interval {percent_interval(ratio.interval, digits)})"
+    return f"{share(ratio)} (95 % interval {percent_interval(ratio.interval)})"
 
 
 def measured(value: MeasuredDuration | None) -> str:

@@ -44,11 +44,8 @@ CSV_COLUMNS = (
 )  # fmt: skip
 
 
-def comparison_lines(
-    comparison: DeviceComparison, facts: EngineFacts, task: str, *, continuous: bool, max_trials: int = MAX_DIFFERING
-) -> Iterator[str]:
-    """One device against the engine, in lines. max_trials: number of differing trials to list; the rest are only
-    counted."""
+def comparison_lines(comparison: DeviceComparison, facts: EngineFacts, task: str, *, continuous: bool) -> Iterator[str]:
+    """One device against the engine, in lines. Of the differing trials, MAX_DIFFERING are listed."""
     yield f"device {shown(comparison.device, 80)} live, {shown(task, 200)} ({shown(facts.version, 80)}) offline"
     yield ""
     yield from join_blocks(
@@ -56,7 +53,7 @@ def comparison_lines(
         _condition_lines(comparison),
         _ambient_lines(comparison.ambient),
         _delay_lines(comparison),
-        _differing_lines(comparison, max_trials),
+        _differing_lines(comparison),
         _left_out_lines(comparison),
         _explanation_lines(comparison, continuous),
     )
@@ -103,15 +100,15 @@ def _delay_lines(comparison: DeviceComparison) -> Iterator[str]:
     yield f"    live minus offline   {_quantiles_text(comparison.delay_differences)}"
 
 
-def _differing_lines(comparison: DeviceComparison, max_trials: int) -> Iterator[str]:
+def _differing_lines(comparison: DeviceComparison) -> Iterator[str]:
     differing = [trial for trial in comparison.trials if trial.differs]
     if not differing:
         return
     yield f"  {counted(len(differing), 'trial')} on which they differ"
-    for trial in differing[:max_trials]:
+    for trial in differing[:MAX_DIFFERING]:
         yield from _trial_lines(trial)
-    if len(differing) > max_trials:
-        yield f"    and {len(differing) - max_trials} more; --csv and --json list all"
+    if len(differing) > MAX_DIFFERING:
+        yield f"    and {len(differing) - MAX_DIFFERING} more; --csv and --json list all"
 
 
 def _trial_lines(trial: ComparedTrial) -> Iterator[str]:
