@@ -69,8 +69,6 @@ class Utterances:
                 speaker = known_device or self._answering_device(start_s)
                 if speaker:
                     return ReviewVerdict.SELF_WAKE, _speech_reason(device, speaker)
-            if end_s < at_s - MAX_SPEECH_S:
-                break
         return None, ""
 
     def _answering_device(self, start_s: float) -> str | None:

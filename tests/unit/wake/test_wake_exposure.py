@@ -449,3 +449,24 @@ def test_a_device_that_was_lost_is_back_with_its_next_sign_and_in_the_next_run()
     assert rows.device().link_trouble == "unplugged"
     rows.add(EngineStarted(2, 4242, "boot", 1.0))
     assert rows.device().link_up
+
+
+def test_speech_explains_a_wake_event_although_the_end_of_an_older_one_was_reported_after_it() -> None:
+    trial = wake_trial(
+        1, TrialKind.AMBIENT, ("kitchen", "den"), False, WakeSettings(proof_within_s=2000), ambient_s=900.0
+    )
+    rows = rows_of(trial, at_s=10.0)
+    for name in ("kitchen", "den"):
+        rows.see(seen_by.ListeningProved(f"{name}_link", Stamp(10.0), seen_by.Proof.HEARTBEAT))
+    for name, at_s, state in (
+        ("den", 15.0, seen_by.DeviceState.SPEAKING),
+        ("kitchen", 700.0, seen_by.DeviceState.SPEAKING),
+        ("kitchen", 705.0, seen_by.DeviceState.IDLE),
+        ("den", 710.0, seen_by.DeviceState.IDLE),
+    ):
+        rows.see(seen_by.Status(f"{name}_link", Stamp(at_s), state))
+    rows.play(trial, [("kitchen", 692.0), ("kitchen", 800.0)], duration_s=900.0)
+    assert [(event.at.at_s, event.why) for event in rows.progress.unmatched] == [
+        (pytest.approx(810.5), ""),
+        (pytest.approx(702.5), "during its own speech"),
+    ]
