@@ -219,6 +219,7 @@ Constants = dict[str, npt.NDArray[np.generic]]
 
 
 _ARITHMETIC = {Op.ADD: "Add", Op.SUB: "Sub", Op.MUL: "Mul", Op.DIV: "Div"}
+_EQUIVALENTS = {Op.RELU: "Relu", Op.SQRT: "Sqrt", Op.GREATER: "Greater", Op.GREATER_EQUAL: "GreaterOrEqual"}
 _SAME, _RELU = 0, 1  # TFLite's Padding and ActivationFunctionType.
 
 
@@ -367,10 +368,8 @@ class _ClassifierTranslation:
                 self._add("Exp", [f"{name}n"], f"{name}e")
                 self._add("Add", [f"{name}e", "one"], f"{name}d")
                 self._add("Reciprocal", [f"{name}d"], name)
-            case Op.RELU:
-                self._add("Relu", inputs, name)
-            case Op.SQRT:
-                self._add("Sqrt", inputs, name)
+            case Op.RELU | Op.SQRT | Op.GREATER | Op.GREATER_EQUAL:
+                self._add(_EQUIVALENTS[Op(operator.code)], inputs, name)
             case Op.RSQRT:
                 self._add("Sqrt", inputs, f"{name}s")
                 self._add("Reciprocal", [f"{name}s"], name)
@@ -379,10 +378,6 @@ class _ClassifierTranslation:
                 if axes is None or axes.reshape(-1).tolist() not in ([1], [-1]):
                     raise ValueError("it has a mean over something other than a window's values")
                 self._add("ReduceMean", inputs[:1], name, axes=(1,), keepdims=operator.byte(0))
-            case Op.GREATER:
-                self._add("Greater", inputs, name)
-            case Op.GREATER_EQUAL:
-                self._add("GreaterOrEqual", inputs, name)
             case Op.RESHAPE:
                 if len(graph.tensors[result].shape) == 2:
                     self._add("Flatten", inputs[:1], name, axis=1)
