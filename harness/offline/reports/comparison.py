@@ -11,7 +11,7 @@ from typing import Any
 from harness.base.foreign import plain_text
 from harness.base.text_file import safe_csv
 from harness.model.errors import InputError
-from harness.model.numbers import counted, exact, exposure, number, p_is, percent
+from harness.model.numbers import counted, exposure, number, p_is, percent
 from harness.model.offline import CountingRules, ListKind, file_number
 from harness.model.transcript import WordCounts
 from harness.offline.figures.comparison import (
@@ -27,7 +27,7 @@ from harness.offline.figures.comparison import (
 from harness.offline.figures.counts import ACCEPTED, TARGETS, FileVerdict, Tally, judge_file
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import outcome_of
-from harness.offline.reports.log import host_info, label_span
+from harness.offline.reports.log import counting_info, host_info, label_span
 from harness.offline.wake_log import LineSums, MissedFile, Spot, TranscriptLine, WakeLogEvent, computed_totals
 from harness.offline.wake_log_reading import (
     WakeLogLine,
@@ -113,28 +113,14 @@ def _read_journal(journal: JournalFile, name: str, clusters: Clusters | None) ->
     counts = tally.counts
     if counts.rejected_files:
         notes.append(f"rejected: {counted(counts.rejected_files, 'file')}")
-    rule = header.facts.rule
-    has_labels = any(listing.kind is ListKind.LABELLED for listing in header.lists)
-    settings = {
-        "x-lead-in-ms": exact(counting.lead_in_ms),
-        "x-lead-in-ref": counting.lead_in_ref.value,
-        "x-label-tolerance-s": exact(counting.tolerance_s) if has_labels else None,
-        "x-count-in-vocabulary": "yes" if counting.count_in_vocabulary else "no",
-        "x-refractory-ms": None if rule is None else exact(rule.refractory_samples * 1000 / header.facts.rate_hz),
-        "x-normalisation": "plain" if counting.normalise else "verbatim",
-        "x-resample": "yes" if header.evaluation.resample else "no",
-        "x-tail-s": exact(header.evaluation.tail_s),
-        "x-continuous": "yes" if header.evaluation.continuous else "no",
-        "x-vad": "yes" if header.evaluation.vad else "no",
-        **dict(host_info(journal.used)),
-    }
+    stated_settings = {"x-tail-s": "0", **dict((*counting_info(header), *host_info(journal.used)))}
     return ComparedEvaluation(
         name=name,
         spoken=spoken,
         ambient=ambient,
         false_accepts=counts.false_accepts(counting),
         hours=counts.exposure_hours(counting),
-        settings={_SETTINGS[key]: value for key, value in settings.items() if value is not None},
+        settings={name: stated_settings[key] for key, name in _SETTINGS.items() if key in stated_settings},
         has_words=counts.has_words,
         notes=tuple(notes),
     )

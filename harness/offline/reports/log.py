@@ -184,8 +184,7 @@ def stored_lines(run: EvaluationRun) -> Iterator[str]:
 
 def _setting_info(run: EvaluationRun) -> Iterator[tuple[str, str]]:
     """The INFO lines before the events: the run, the engine, the rules of counting, the lists."""
-    header, facts, counting = run.header, run.header.facts, run.header.counting
-    evaluation = header.evaluation
+    header, facts, evaluation = run.header, run.header.facts, run.header.evaluation
     yield "start-time", wake_log.utc_text(header.started_s)
     yield "sdk-name", SDK_NAME
     yield "sdk-version", dict(header.versions).get(SDK_NAME, __version__)
@@ -210,6 +209,23 @@ def _setting_info(run: EvaluationRun) -> Iterator[tuple[str, str]]:
         yield "x-setting", f"{name} {value}"
     if facts.rule is not None:
         yield "x-threshold", f"{facts.rule.threshold:.9g}"
+    yield from counting_info(header)
+    for list_facts in header.lists:
+        yield "x-list", f"{list_facts.kind.value} {wake_log.quoted(list_facts.name)} {list_facts.sha256}"
+    for condition in evaluation.conditions:
+        yield "x-condition", wake_log.quoted(condition.label())
+    for base in header.bases:
+        yield "x-base", wake_log.quoted(base)
+    for name, version in header.versions:
+        if name != SDK_NAME:
+            yield "x-version", f"{name} {version}"
+    yield from (*host_info(run.used), *header.more)
+
+
+def counting_info(header: JournalHeader) -> Iterator[tuple[str, str]]:
+    """The INFO lines on how files were played and counted."""
+    facts, counting, evaluation = header.facts, header.counting, header.evaluation
+    if facts.rule is not None:
         yield "x-refractory-ms", f"{facts.rule.refractory_samples * 1000 / facts.rate_hz:g}"
     yield "x-lead-in-ms", f"{counting.lead_in_ms:g}"
     yield "x-lead-in-ref", counting.lead_in_ref.value
@@ -223,16 +239,6 @@ def _setting_info(run: EvaluationRun) -> Iterator[tuple[str, str]]:
         yield "x-tail-s", f"{evaluation.tail_s:g}"
     yield "x-continuous", _yes_or_no(evaluation.continuous)
     yield "x-vad", _yes_or_no(evaluation.vad)
-    for list_facts in header.lists:
-        yield "x-list", f"{list_facts.kind.value} {wake_log.quoted(list_facts.name)} {list_facts.sha256}"
-    for condition in evaluation.conditions:
-        yield "x-condition", wake_log.quoted(condition.label())
-    for base in header.bases:
-        yield "x-base", wake_log.quoted(base)
-    for name, version in header.versions:
-        if name != SDK_NAME:
-            yield "x-version", f"{name} {version}"
-    yield from (*host_info(run.used), *header.more)
 
 
 def host_info(used: WorkerUse) -> Iterator[tuple[str, str]]:

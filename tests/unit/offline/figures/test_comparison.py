@@ -29,6 +29,7 @@ from harness.model.record import EventReviewed, ReviewVerdict
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Channel, SoundCondition
 from harness.model.trial import Outcome
+from harness.offline import wake_log
 from harness.offline.figures.comparison import (
     AmbientFiles,
     Clusters,
@@ -51,6 +52,7 @@ from harness.offline.figures.session_comparison import (
 from harness.offline.journal import Journal
 from harness.offline.journal_lines import JournalHeader, WorkerUse
 from harness.offline.reports.comparison import as_json, differing_csv, lines, read_evaluated
+from harness.offline.reports.log import counting_info
 from harness.offline.reports.session import comparison_csv
 from harness.offline.reports.session import comparison_lines as session_lines
 from harness.statistics.intervals import latency_figures
@@ -283,6 +285,25 @@ def test_another_processor_is_named(tmp_path: Path) -> None:
     assert compare(first, second).warnings == ("the instruction set differs: x86_64, AVX2 and x86_64, AVX2, AVX-512",)
     assert "only a.log reports the processor: the other may differ" in compare(first, old).warnings
     assert compare(old, old).warnings == ()
+
+
+def test_a_journal_and_a_log_alone_state_the_same_settings(tmp_path: Path) -> None:
+    header = JournalHeader(
+        Evaluation(Task("e", ""), resample=True),
+        CountingRules(lead_in_ms=2_000_000.0),
+        EngineFacts(EngineKind.WAKE, "1", 16_000, ("alexa",), ""),
+        lists=(),
+        planned=1,
+        started_s=0.0,
+    )
+    with Journal.create(tmp_path / "a.log.jsonl", header) as journal:
+        journal.append(FileOutcome(ListKind.INV, 0, 48_000, 16_000, 16_000), "a.wav")
+        journal.end(partial=False)
+    info = [wake_log.info_line(*pair) for pair in counting_info(header)]
+    (tmp_path / "b.log").write_text("\n".join([*info, 'INVFR "a.wav"', "INFO inv-files 1", "INFO inv-seconds 3", ""]))
+    first, second = (read_evaluated(tmp_path / f"{name}.log") for name in ("a", "b"))
+    assert first.settings == second.settings
+    assert (first.settings["--resample"], first.settings["--tail (s)"]) == ("yes", "0")
 
 
 def test_files_with_the_phrase_belong_to_the_rate_if_their_false_accepts_count(tmp_path: Path) -> None:
