@@ -32,4 +32,4 @@ def premises(stored: Path, tmp_path: Path) -> Iterator[Premises]:
 @pytest.fixture
 def ann(premises: Premises) -> Browser:
     """The browser of ann, who is logged in."""
-    return premises.rater("ann")
+    return premises.visitor("ann")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,10 +27,9 @@ ROUND = {
 @pytest.fixture
 def carla(premises: Premises) -> Browser:
     """The coordinator of a round with shares."""
-    premises.round = replace(premises.round, **ROUND)  # type: ignore[arg-type]
-    premises.restart()
+    premises.change_round(**ROUND)
     premises.tokens |= premises.invitations.invite(("carla",), 30, coordinator=True)
-    return premises.rater("carla")
+    return premises.visitor("carla")
 
 
 def row_of(page: str, rater: str) -> dict[str, str]:
@@ -48,7 +46,7 @@ def share_of(page: str) -> int:
 
 
 def test_the_page_shows_progress_and_stopped_raters(premises: Premises, carla: Browser) -> None:
-    ann = premises.rater("ann")
+    ann = premises.visitor("ann")
     while item_of(page := ann.page()):
         ann.press("label.wrong", page)
     assert "You get no more responses in this round" in page
@@ -64,7 +62,7 @@ def test_the_page_shows_progress_and_stopped_raters(premises: Premises, carla: B
 
 def test_a_rater_without_open_responses_is_done(premises: Premises) -> None:
     premises.tokens |= premises.invitations.invite(("carla",), 30, coordinator=True)
-    ann, carla = premises.rater("ann"), premises.rater("carla")
+    ann, carla = premises.visitor("ann"), premises.visitor("carla")
     responses = len(premises.room.items)
     summary = f"<p>{responses} responses. Every rater judges all of them. Raters disagree on 0 responses."
     assert summary in carla.page("/coordinate")
@@ -88,13 +86,12 @@ def test_the_instructions_lead_a_coordinator_to_the_progress(carla: Browser) -> 
 
 def test_the_coordinator_learns_who_is_invited_and_not_in_the_round(premises: Premises, carla: Browser) -> None:
     assert "cannot judge" not in carla.page("/coordinate")
-    premises.round = replace(premises.round, raters=("Ann", "<cem>"))
-    premises.restart()
-    assert "bob cannot judge: invited to this site" in premises.rater("carla").page("/coordinate")
+    premises.change_round(raters=("Ann", "<cem>"))
+    assert "bob cannot judge: invited to this site" in premises.visitor("carla").page("/coordinate")
 
 
 def test_an_open_share_is_given_away_after_a_question(premises: Premises, carla: Browser) -> None:
-    bob = premises.rater("bob")
+    bob = premises.visitor("bob")
     before = bob.page()
     cells = row_of(carla.page("/coordinate"), "ann")
     assert cells["Open responses"].startswith("Give ")
@@ -114,9 +111,7 @@ def test_an_open_share_is_given_away_after_a_question(premises: Premises, carla:
 
 
 def test_responses_that_go_to_nobody_are_named(premises: Premises, carla: Browser) -> None:
-    premises.round = replace(premises.round, raters_per_item=2, gold=())
-    premises.restart()
-    carla = premises.rater("carla")
+    premises.change_round(raters_per_item=2, gold=())
     shares = raters_by_item(premises.room.items, premises.round).values()
     count = sum({"ann", "bob"} <= raters for raters in shares)
     data = {"form_word": field_of(carla.page("/coordinate?give=ann"), "form_word"), "rater": "ann", "to": ["bob"]}
@@ -126,9 +121,7 @@ def test_responses_that_go_to_nobody_are_named(premises: Premises, carla: Browse
 
 def test_an_open_share_goes_to_as_many_raters_as_there_are(premises: Premises, carla: Browser) -> None:
     others = [f"rater-{number}" for number in range(60)]
-    premises.round = replace(premises.round, raters=("ann", *others))
-    premises.restart()
-    carla = premises.rater("carla")
+    premises.change_round(raters=("ann", *others))
     question = carla.page("/coordinate?give=ann")
     data = {"form_word": field_of(question, "form_word"), "rater": "ann", "to": others}
     assert row_of(carla.client.post("/coordinate", data=data).text, "ann")["Open responses"] == "0"
@@ -136,11 +129,11 @@ def test_an_open_share_goes_to_as_many_raters_as_there_are(premises: Premises, c
 
 def test_the_page_is_for_coordinators_who_judge_nothing(premises: Premises, carla: Browser) -> None:
     for name in ("ann", "zoe"):
-        rater = premises.rater(name)
+        rater = premises.visitor(name)
         assert rater.client.get("/coordinate").status_code == 403
         assert rater.client.post("/coordinate", data={"rater": "ann", "to": "bob"}).status_code == 403
     assert premises.browser().client.get("/coordinate").headers["location"] == "/login"
-    item = item_of(premises.rater("ann").page())
+    item = item_of(premises.visitor("ann").page())
     assert carla.client.get("/judge").headers["location"] == "/coordinate"
     for path in ("/earlier", f"/sound/{item}/response"):
         assert carla.client.get(path).status_code == 403
@@ -154,7 +147,7 @@ def test_invited_raters_are_shown_in_a_round_without_names(premises: Premises) -
     premises.tokens |= premises.invitations.invite(("dan", "eve"), 30)
     premises.tokens |= premises.invitations.invite(("carla",), 30, coordinator=True)
     premises.invitations.revoke(("eve",))
-    page = premises.rater("carla").page("/coordinate")
+    page = premises.visitor("carla").page("/coordinate")
     assert row_of(page, "dan")["Last judgment"] == "never"
     assert "Known answers" not in page  # this round has none
     assert '<th scope="row">eve' not in page

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from harness.web.seats import MAX_PAGES
-from tests.unit.web.visitors import Premises, fields_of
+from tests.unit.web.visitors import Browser, Premises
 
 
-def test_untouched_page_does_not_overwrite_comments_of_another(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_untouched_page_does_not_overwrite_comments_of_another(premises: Premises, ann: Browser) -> None:
     typed, blank = ann.page(), ann.page()  # as after a reload that was answered before the draft came
     ann.press("draft.quiet", typed, comment="the lamp went on", change="7.1")
     assert ann.press("label.wrong", blank, change="8.1").status_code == 303
@@ -19,8 +18,7 @@ def test_untouched_page_does_not_overwrite_comments_of_another(premises: Premise
     assert [row.comment for row in premises.rows] == ["the lamp went on", ""], "emptied on purpose"
 
 
-def test_forgotten_page_does_not_undo_a_newer_comment(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_forgotten_page_does_not_undo_a_newer_comment(premises: Premises, ann: Browser) -> None:
     forgotten, typed = ann.page(), ann.page()
     for _ in range(MAX_PAGES):
         ann.page()
@@ -33,33 +31,27 @@ def test_forgotten_page_does_not_undo_a_newer_comment(premises: Premises) -> Non
     assert [row.comment for row in premises.rows] == ["the lamp went on"]
 
 
-def test_page_from_before_a_restart_does_not_undo_a_newer_comment(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_page_from_before_a_restart_does_not_undo_a_newer_comment(premises: Premises, ann: Browser) -> None:
     typed, blank = ann.page(), ann.page()
     premises.restart()
-    ann = premises.rater("ann")
-    word = fields_of(ann.page())["form_word"]
     for comment in ("the lamp", "the lamp went on"):
-        assert ann.press("draft.quiet", typed, comment=comment, form_word=word).status_code == 204
-    assert ann.press("label.wrong", blank, form_word=word).status_code == 409
-    assert ann.press("label.wrong", typed, comment="the lamp went on", form_word=word).status_code == 303
+        assert ann.press("draft.quiet", typed, comment=comment).status_code == 204
+    assert ann.press("label.wrong", blank).status_code == 409
+    assert ann.press("label.wrong", typed, comment="the lamp went on").status_code == 303
     assert [row.comment for row in premises.rows] == ["the lamp went on"]
 
 
-def test_all_ticked_sub_flags_are_saved(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_all_ticked_sub_flags_are_saved(premises: Premises, ann: Browser) -> None:
     ticked = ["too_little", "too_much"]
     for button in ("draft.quiet", "draft.quiet", "label.partially_correct"):
-        ann.client.post("/judge", data={**fields_of(ann.page()), "sub_flag": ticked, "do": button})
+        ann.press(button, sub_flag=ticked)
     assert premises.rows[-1].sub_flags == ("too_little", "too_much")
 
 
-def test_times_and_plays_of_a_page_from_before_a_restart_stay_unknown(premises: Premises) -> None:
-    page = premises.rater("ann").page()
+def test_times_and_plays_of_a_page_from_before_a_restart_stay_unknown(premises: Premises, ann: Browser) -> None:
+    page = ann.page()
     premises.restart()
-    ann = premises.rater("ann")
-    word = fields_of(ann.page())["form_word"]
-    assert ann.press("label.wrong", page, form_word=word, plays="1", heard_ms="900").status_code == 303
+    assert ann.press("label.wrong", page, plays="1", heard_ms="900").status_code == 303
     assert ann.press("label.wrong").status_code == 303
     unknown, known = premises.rows
     assert (unknown.time_to_answer_s, unknown.shown_wall_s) == (None, None)

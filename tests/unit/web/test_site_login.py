@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from starlette.testclient import TestClient
 
 from harness.model.errors import InputError
 from harness.web import base_site as login
@@ -24,7 +23,7 @@ from harness.web.base_site import (
     host_name,
 )
 from harness.web.invitations import Invitations, token_digest
-from tests.unit.web.visitors import BASE, Browser, Premises, field_of, fields_of
+from tests.unit.web.visitors import BASE, Browser, Premises, field_of, fields_of, item_of
 
 
 def test_an_invitation_opens_the_site_for_its_rater(ann: Browser) -> None:
@@ -41,7 +40,8 @@ def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(premises: Premise
 
 
 def test_with_tls_the_cookie_is_sent_by_tls_only(premises: Premises) -> None:
-    premises.restart(secure=True)
+    premises.reached = replace(premises.reached, secure=True)
+    premises.restart()
     browser = premises.browser("https://localhost:8765")
     answer = browser.client.get("/login")
     assert answer.headers["set-cookie"].startswith(f"__Host-{COOKIE}-")
@@ -89,10 +89,8 @@ def test_two_sites_on_one_host_leave_each_other_logged_in(premises: Premises) ->
     ann = premises.browser()
     ann.log_in(other.tokens["ann"])  # both have the same invitations
     page = ann.page()
-    other_browser = Browser(
-        other, TestClient(other.site.app, base_url="http://localhost:8766", cookies=ann.client.cookies)
-    )
-    other_browser.client.follow_redirects = False
+    other_browser = other.browser("http://localhost:8766")
+    other_browser.client.cookies = ann.client.cookies
     assert other_browser.log_in(other.tokens["bob"]).status_code == 303
     ann.client.cookies = other_browser.client.cookies
     assert "bob" in other_browser.page("/instructions")
@@ -103,13 +101,13 @@ def test_two_sites_on_one_host_leave_each_other_logged_in(premises: Premises) ->
 
 def test_the_login_page_names_who_is_logged_in(premises: Premises) -> None:
     assert "You are logged in" not in premises.browser().client.get("/login").text
-    page = premises.rater("ann").client.get("/login").text
+    page = premises.visitor("ann").client.get("/login").text
     assert "You are logged in as <strong>ann</strong>" in page
     assert 'href="/"' in page
 
 
 def test_revoking_ends_an_open_login_at_once(premises: Premises) -> None:
-    ann, bob = premises.rater("ann"), premises.rater("bob")
+    ann, bob = premises.visitor("ann"), premises.visitor("bob")
     page = ann.page()
     Invitations(premises.folder / "invitations.json").revoke(["ann"])
     assert ann.press("label.correct", page).status_code == 401
@@ -162,7 +160,7 @@ def test_a_login_outlives_the_site(premises: Premises, ann: Browser) -> None:
 
 def test_logout_invalidates_every_copy_of_the_cookie(premises: Premises, ann: Browser) -> None:
     cookie = ann.client.cookies[premises.site.cookie_name]
-    word = fields_of(ann.page())["form_word"]
+    word = field_of(ann.page(), "form_word")
     assert ann.client.post("/leave", data={"form_word": word}).status_code == 303
     assert ann.client.get("/judge").status_code == 303
     answer = premises.browser().client.get("/judge", headers={"cookie": f"{premises.site.cookie_name}={cookie}"})
@@ -179,7 +177,7 @@ def test_login_requires_the_form_token_of_its_visit(premises: Premises) -> None:
 
 
 def test_token_guessing_is_rate_limited_without_disturbing_raters(premises: Premises) -> None:
-    ann, guesser = premises.rater("ann"), premises.browser()
+    ann, guesser = premises.visitor("ann"), premises.browser()
     answers = [guesser.log_in("wrong").status_code for _ in range(MAX_TRIES + 1)]
     assert answers == [403] * MAX_TRIES + [429]
     assert int(guesser.log_in("wrong").headers["retry-after"]) <= TRIES_WINDOW_S
@@ -267,7 +265,7 @@ PAGES = ("/", "/judge", "/adjudicate", "/instructions", "/guide", "/rest")
 
 @pytest.mark.parametrize("path", [*PAGES, "/login", "/static/site.js", "/nowhere", "/sound/abc/response"])
 def test_all_answers_carry_the_protecting_headers(premises: Premises, path: str) -> None:
-    for browser in (premises.browser(), premises.rater("ann")):
+    for browser in (premises.browser(), premises.visitor("ann")):
         headers = browser.client.get(path).headers
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "unsafe" not in headers["content-security-policy"]
@@ -293,7 +291,7 @@ def test_who_is_not_logged_in_is_led_to_the_login(premises: Premises, path: str)
 
 def test_sounds_and_posts_require_a_login(premises: Premises) -> None:
     stranger = premises.browser().client
-    item = fields_of(premises.rater("ann").page())["item"]
+    item = item_of(premises.visitor("ann").page())
     assert stranger.get(f"/sound/{item}/response").status_code == 401
     assert stranger.post("/judge", data={"do": "undo"}).status_code == 401
     assert stranger.post("/leave").status_code == 401
@@ -301,7 +299,7 @@ def test_sounds_and_posts_require_a_login(premises: Premises) -> None:
 
 @pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "localhost:80@evil.example", "", "[::1"])
 def test_foreign_names_of_the_host_are_refused(premises: Premises, host: str) -> None:
-    answer = premises.rater("ann").client.get("/judge", headers={"host": host})
+    answer = premises.visitor("ann").client.get("/judge", headers={"host": host})
     assert answer.status_code == 421
     assert "address in your invitation" in answer.text
 
@@ -318,9 +316,9 @@ def test_host_name_without_its_port() -> None:
 
 
 def test_post_requires_the_form_token_of_its_visit(premises: Premises) -> None:
-    ann, bob = premises.rater("ann"), premises.rater("bob")
+    ann, bob = premises.visitor("ann"), premises.visitor("bob")
     page = ann.page()
-    other = fields_of(bob.page())["form_word"]
+    other = field_of(bob.page(), "form_word")
     for word in ("", "x", "ü", other):
         assert ann.press("label.correct", page, form_word=word).status_code == 403
     without = {name: value for name, value in fields_of(page).items() if name != "form_word"}
@@ -387,10 +385,9 @@ def test_multipart_file_uploads_are_refused(premises: Premises, ann: Browser) ->
 
 
 def test_a_rater_outside_the_round_learns_it_before_the_instructions(premises: Premises) -> None:
-    premises.round = replace(premises.round, raters=("ann",))
-    premises.restart()
-    assert premises.rater("ann").client.get("/instructions").status_code == 200
+    premises.change_round(raters=("ann",))
+    assert premises.visitor("ann").client.get("/instructions").status_code == 200
     for path in ("/instructions", "/guide", "/judge"):
-        answer = premises.rater("bob").client.get(path)
+        answer = premises.visitor("bob").client.get(path)
         assert answer.status_code == 403
         assert "not to this round" in answer.text

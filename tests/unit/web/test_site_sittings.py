@@ -24,7 +24,7 @@ from harness.rating.items import Item
 from harness.web.seats import RoomRefresher
 from tests.judged_sessions import clips_of, give, judged
 from tests.rating_sessions import TALKS, answer_effect, judged_source, proposing_round, rating_session
-from tests.unit.web.visitors import Browser, Premises, field_of, fields_of, item_of
+from tests.unit.web.visitors import Browser, Premises, field_of, item_of
 
 SEEN_BY_SOMEBODY = replace(TALKS[8], reported=None, answered=EffectOutcome.RIGHT)
 """What the device itself tells of at another one."""
@@ -73,8 +73,8 @@ def test_a_draft_is_there_again_after_a_reload(premises: Premises, ann: Browser)
     assert ann.press("draft.quiet", page, **more).status_code == 204
     reloaded = ann.page()
     assert item_of(reloaded) == item_of(page)
-    assert fields_of(reloaded)["comment"] == more["comment"]
-    assert fields_of(reloaded)["confidence"] == "2"
+    assert field_of(reloaded, "comment") == more["comment"]
+    assert field_of(reloaded, "confidence") == "2"
     assert re.search(r'value="recoverable"[^>]* checked', reloaded)
     assert "<script>" not in reloaded
     assert premises.rows == []
@@ -84,12 +84,12 @@ def test_a_draft_that_arrives_late_replaces_no_later_one(premises: Premises, ann
     page = ann.page()
     ann.press("draft.quiet", page, comment="second", change="7.2")
     assert ann.press("draft.quiet", page, comment="first", change="7.1").status_code == 204
-    assert fields_of(ann.page())["comment"] == "second"
+    assert field_of(ann.page(), "comment") == "second"
     ann.press("aid.open", page, comment="third", change="7.4")
     ann.press("draft.quiet", page, comment="half", change="7.3")
-    assert fields_of(ann.page())["comment"] == "third"
+    assert field_of(ann.page(), "comment") == "third"
     ann.press("draft.quiet", comment="elsewhere", change="8.1")
-    assert fields_of(ann.page())["comment"] == "elsewhere", "another window"
+    assert field_of(ann.page(), "comment") == "elsewhere", "another window"
     ann.press("label.wrong", page, change="7.6")
     assert ann.press("draft.quiet", page, comment="half", change="7.5").status_code == 204
     assert [row.comment for row in premises.rows] == [""]
@@ -101,11 +101,11 @@ def test_a_draft_that_arrives_late_replaces_no_later_one(premises: Premises, ann
 def test_a_draft_without_a_number_is_kept(change: str, ann: Browser) -> None:
     ann.press("draft.quiet", comment="numbered", change="7.5")
     assert ann.press("draft.quiet", comment="kept", change=change).status_code == 204
-    assert fields_of(ann.page())["comment"] == "kept"
+    assert field_of(ann.page(), "comment") == "kept"
 
 
 def test_an_old_page_labels_nothing_and_shows_what_is_open(premises: Premises) -> None:
-    first, second = premises.rater("ann"), premises.rater("ann")
+    first, second = premises.visitor("ann"), premises.visitor("ann")
     old = first.page()
     second.press("label.correct")
     answer = first.press("label.wrong", old)
@@ -126,38 +126,32 @@ def test_the_same_post_twice_is_one_judgment(premises: Premises, ann: Browser) -
     assert [row.status for row in premises.rows] == [JudgmentStatus.SUBMITTED, JudgmentStatus.WITHDRAWN]
 
 
-def test_repeated_post_after_a_restart_counts_once(premises: Premises) -> None:
+def test_repeated_post_after_a_restart_counts_once(premises: Premises, ann: Browser) -> None:
     # The answer was lost because the site was killed: what the browser sends again was saved.
-    ann = premises.rater("ann")
     for do in ("label.correct", "skip", "flag.audio_bad", "undo"):
         page, before = ann.page(), len(premises.rows)
         assert ann.press(do, page).status_code == 303
         premises.restart()
-        ann = premises.rater("ann")
-        word = fields_of(ann.page())["form_word"]
-        assert ann.press(do, page, form_word=word).status_code == 303, do
+        assert ann.press(do, page).status_code == 303, do
         assert len(premises.rows) == before + 1
-        assert ann.press("label.wrong", page, form_word=word).status_code == 409
+        assert ann.press("label.wrong", page).status_code == 409
     assert [row.status.value for row in premises.rows] == ["submitted", "skipped", "flagged", "withdrawn"]
 
 
-def test_a_repeat_does_not_label_again_what_was_taken_back_since(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_a_repeat_does_not_label_again_what_was_taken_back_since(premises: Premises, ann: Browser) -> None:
     page = ann.page()
     ann.press("label.correct", page)
     ann.press("undo")
     premises.restart()
-    ann = premises.rater("ann")
-    word = fields_of(ann.page())["form_word"]
     assert item_of(ann.page()) == item_of(page)
-    assert ann.press("label.correct", page, form_word=word).status_code == 303
+    assert ann.press("label.correct", page).status_code == 303
     assert [row.status.value for row in premises.rows] == ["submitted", "withdrawn"]
 
 
 def test_two_windows_at_once_give_one_judgment(premises: Premises) -> None:
-    windows = [premises.rater("ann") for _ in range(4)]
+    windows = [premises.visitor("ann") for _ in range(4)]
     page = windows[0].page()
-    words = [fields_of(window.page())["form_word"] for window in windows]
+    words = [field_of(window.page(), "form_word") for window in windows]
     gate = threading.Barrier(len(windows))
     codes: list[int] = []
 
@@ -182,32 +176,29 @@ def test_undo_brings_the_item_and_what_was_said_of_it_back(premises: Premises, a
     assert ann.press("undo").status_code == 303
     reloaded = ann.page()
     assert item_of(reloaded) == item_of(page)
-    assert (fields_of(reloaded)["comment"], fields_of(reloaded)["confidence"]) == ("hm", "1")
+    assert (field_of(reloaded, "comment"), field_of(reloaded, "confidence")) == ("hm", "1")
     ann.press("label.correct", reloaded)
     assert [row.status.value for row in premises.rows] == ["submitted", "withdrawn", "submitted"]
 
 
-def test_a_restarted_site_goes_on_where_it_was(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_a_restarted_site_goes_on_where_it_was(premises: Premises, ann: Browser) -> None:
     for _ in range(3):
         ann.press("label.correct")
     page = ann.page()
     premises.restart()
-    ann = premises.rater("ann")
     assert item_of(ann.page()) == item_of(page)
     # A page from before the restart still labels the item that it shows, and takes nothing back unseen.
-    word = fields_of(ann.page())["form_word"]
-    assert ann.press("undo", page, form_word=word).status_code == 409
-    assert ann.press("label.wrong", page, form_word=word).status_code == 303
+    assert ann.press("undo", page).status_code == 409
+    assert ann.press("label.wrong", page).status_code == 303
     assert premises.rows[-1].item_id == item_of(page)
-    assert ann.press("label.wrong", page, form_word=word).status_code == 303
+    assert ann.press("label.wrong", page).status_code == 303
     assert len(premises.rows) == 4
     ann.press("undo")
     assert item_of(ann.page()) == item_of(page)
 
 
 def test_raters_see_nothing_of_each_other(premises: Premises) -> None:
-    ann, bob = premises.rater("ann"), premises.rater("bob")
+    ann, bob = premises.visitor("ann"), premises.visitor("bob")
     ann.press("label.findable", comment="ann-was-here")
     item = premises.rows[0].item_id
     ids: list[str] = []
@@ -246,7 +237,7 @@ def test_pages_of_two_devices_differ_in_nothing_but_ids(tmp_path: Path) -> None:
     talks = TALKS[8], SEEN_BY_SOMEBODY
     session = rating_session(tmp_path / "s1", 2, effects=True, talks=talks, sounds=sounds, latencies=latencies)
     premises = Premises(tmp_path, RatingRound(sessions=(str(session),), transcript=TranscriptPolicy.SHOWN))
-    ann = premises.rater("ann")
+    ann = premises.visitor("ann")
     pages, heard = [], []
     for _ in range(2):
         page = ann.page()
@@ -264,15 +255,14 @@ def test_pages_of_two_devices_differ_in_nothing_but_ids(tmp_path: Path) -> None:
 
 
 def test_outsider_is_refused_without_naming_raters(premises: Premises) -> None:
-    premises.round = replace(premises.round, raters=("bob", "secret-name"))
-    premises.restart()
-    answer = premises.rater("ann").client.get("/judge")
+    premises.change_round(raters=("bob", "secret-name"))
+    answer = premises.visitor("ann").client.get("/judge")
     assert answer.status_code == 403
     assert "Ask the person who invited you" in answer.text
     assert "secret-name" not in answer.text
     assert "Continue rating" not in answer.text  # it would lead here again
     assert "Log out" in answer.text
-    assert premises.rater("bob").client.get("/judge").status_code == 200
+    assert premises.visitor("bob").client.get("/judge").status_code == 200
 
 
 def test_sounds_are_served_in_ranges(ann: Browser) -> None:
@@ -298,10 +288,10 @@ def test_sounds_are_served_in_ranges(ann: Browser) -> None:
 
 
 @pytest.mark.parametrize("policy", TranscriptPolicy)
-def test_the_transcript_is_sent_only_if_the_round_allows(premises: Premises, policy: TranscriptPolicy) -> None:
-    premises.round = replace(premises.round, transcript=policy)
-    premises.restart()
-    ann = premises.rater("ann")
+def test_the_transcript_is_sent_only_if_the_round_allows(
+    premises: Premises, ann: Browser, policy: TranscriptPolicy
+) -> None:
+    premises.change_round(transcript=policy)
     page = ann.page()
     assert ("The response as text:" in page) == (policy is TranscriptPolicy.SHOWN)
     ann.press("transcript", page)
@@ -353,11 +343,9 @@ def follow(rater: Browser) -> str:
     return page
 
 
-def test_an_exercise_is_explained_before_the_next(premises: Premises) -> None:
+def test_an_exercise_is_explained_before_the_next(premises: Premises, ann: Browser) -> None:
     exercise = Exercise("days", "how many days has a week", "a week has seven days", Category.CORRECT, "All is said.")
-    premises.round = replace(premises.round, exercises=(exercise,))
-    premises.restart()
-    ann = premises.rater("ann")
+    premises.change_round(exercises=(exercise,))
     page = ann.page()
     assert "Exercise 1 of 1" in page
     assert "seven days" not in page
@@ -408,7 +396,7 @@ def test_a_full_disk_keeps_the_item_and_its_draft(
     assert "Not saved" in answer.text
     assert "secret" not in answer.text
     assert item_of(answer.text) == item_of(page)
-    assert fields_of(answer.text)["comment"] == "keep me"
+    assert field_of(answer.text, "comment") == "keep me"
     assert premises.rows == []
     assert ann.press("label.correct", answer.text).status_code == 303
     assert premises.rows[0].comment == "keep me"
@@ -424,13 +412,13 @@ def test_refreshing_the_sessions_keeps_judgments_and_drafts(premises: Premises, 
     assert premises.site.refresher.number == 1
     reloaded = ann.page()
     assert item_of(reloaded) == item_of(page)
-    assert fields_of(reloaded)["comment"] == "half"
+    assert field_of(reloaded, "comment") == "half"
     assert ann.press("label.wrong", reloaded).status_code == 303
 
 
 def test_finished_rater_soon_sees_newly_answered_effects(premises: Premises) -> None:
     premises.site.refresher = RoomRefresher(premises.room, lambda: premises.now_s)
-    ann = premises.rater("ann")
+    ann = premises.visitor("ann")
     while item_of(page := ann.page()):
         ann.press("label.correct", page)
     item = next(item for item in premises.room.items if item.waits_for_effect)
@@ -442,14 +430,14 @@ def test_finished_rater_soon_sees_newly_answered_effects(premises: Premises) -> 
 
 
 def test_an_adjudicator_settles_what_raters_disagree_on(premises: Premises) -> None:
-    ann, bob = premises.rater("ann"), premises.rater("bob")
+    ann, bob = premises.visitor("ann"), premises.visitor("bob")
     ann.press("label.correct", comment="fine <i>")
     item = premises.rows[0].item_id
     while item_of(page := bob.page()) != item:
         bob.press("label.correct", page)
     bob.press("label.wrong", page)
     premises.restart()
-    ann, zoe = premises.rater("ann"), premises.rater("zoe")
+    ann, zoe = premises.visitor("ann"), premises.visitor("zoe")
     assert zoe.client.get("/judge").headers["location"] == "/adjudicate"
     assert ann.client.get("/adjudicate").headers["location"] == "/judge"
     page = zoe.page("/adjudicate")
@@ -476,11 +464,11 @@ def test_an_adjudicator_does_not_read_of_plays_that_nobody_counted(premises: Pre
     ratings = (("ann", Category.CORRECT, None), ("bob", Category.WRONG, 2))
     give(folder, (judged(trial, clip, name, label, attempt=attempt, plays=plays) for name, label, plays in ratings))
     premises.restart()
-    assert re.findall(r"played [^<]*", premises.rater("zoe").page("/adjudicate")) == ["played 2 times"]
+    assert re.findall(r"played [^<]*", premises.visitor("zoe").page("/adjudicate")) == ["played 2 times"]
 
 
 def test_an_earlier_response_is_found_opened_and_changed(premises: Premises) -> None:
-    ann, bob = premises.rater("ann"), premises.rater("bob")
+    ann, bob = premises.visitor("ann"), premises.visitor("bob")
     assert 'href="/earlier"' not in ann.page()
     first = ann.page()
     ann.press("label.wrong", first, comment="hm <b>")
@@ -497,7 +485,7 @@ def test_an_earlier_response_is_found_opened_and_changed(premises: Premises) -> 
     page = ann.page()
     assert item_of(page) == item_of(first)
     assert "You gave: Wrong." in page
-    assert fields_of(page)["comment"] == "hm <b>"
+    assert field_of(page, "comment") == "hm <b>"
     assert ann.press("label.correct", waiting).status_code == 409
     assert ann.press("label.findable", page).status_code == 303
     assert item_of(ann.page()) == item_of(waiting)
@@ -524,12 +512,12 @@ def test_browsing_earlier_responses_leaves_them_unchanged(premises: Premises, an
 
 
 def test_an_adjudicator_opens_what_raters_agree_on(premises: Premises) -> None:
-    ann, bob = premises.rater("ann"), premises.rater("bob")
+    ann, bob = premises.visitor("ann"), premises.visitor("bob")
     for rater in (ann, bob):
         while item_of(page := rater.page()):
             rater.press("label.correct", page)
     premises.room.refresh()
-    zoe = premises.rater("zoe")
+    zoe = premises.visitor("zoe")
     assert item_of(zoe.page("/adjudicate")) == ""
     listing = zoe.page("/earlier")
     assert "raters agree: Correct" in listing
@@ -549,10 +537,8 @@ def test_an_adjudicator_opens_what_raters_agree_on(premises: Premises) -> None:
     ] == [Category.WRONG]
 
 
-def test_a_response_that_must_be_heard_takes_a_category_after_its_end(premises: Premises) -> None:
-    premises.round = replace(premises.round, must_hear=True)
-    premises.restart()
-    ann = premises.rater("ann")
+def test_a_response_that_must_be_heard_takes_a_category_after_its_end(premises: Premises, ann: Browser) -> None:
+    premises.change_round(must_hear=True)
     page = ann.page()
     assert "<noscript>" in page
     ann.press("label.wrong", page)
@@ -566,12 +552,11 @@ def test_a_response_that_must_be_heard_takes_a_category_after_its_end(premises: 
 
 
 def test_classifier_proposal_appears_after_the_choice_unless_allowed_earlier(
-    premises: Premises, tmp_path: Path
+    premises: Premises, ann: Browser, tmp_path: Path
 ) -> None:
     source, session = judged_source(tmp_path / "s0"), Path(premises.round.sessions[0])
     premises.round = proposing_round(source, ProposalShown.AFTER, session)
     premises.restart()
-    ann = premises.rater("ann")
     page = ann.page()
     assert "classifier" not in page
     ann.press("label.wrong", page)
@@ -585,5 +570,5 @@ def test_classifier_proposal_appears_after_the_choice_unless_allowed_earlier(
     assert "The classifier says" in ann.page(), "it has been seen"
     premises.round = proposing_round(source, ProposalShown.BEFORE, session)
     premises.restart()
-    page = premises.rater("bob").page()
+    page = premises.visitor("bob").page()
     assert re.search(r"The classifier says: [A-Z][a-z ]+ \(\d+ %\)", page)

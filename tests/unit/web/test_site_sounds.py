@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from harness.rating.purging import redact
@@ -11,14 +10,13 @@ from tests.unit.web.visitors import Browser, Premises, item_of
 
 
 def test_raters_hear_only_sounds_of_their_own_queue(premises: Premises) -> None:
-    premises.round = replace(premises.round, raters=("ann", "bob"), raters_per_item=1)
-    premises.restart()
-    ann, bob = premises.rater("ann"), premises.rater("bob")
+    premises.change_round(raters=("ann", "bob"), raters_per_item=1)
+    ann, bob = premises.visitor("ann"), premises.visitor("bob")
     item = item_of(ann.page())
     assert ann.client.get(f"/sound/{item}/response").status_code == 200
     assert bob.client.get(f"/sound/{item}/response").status_code == 404
     assert ann.client.get(f"/sound/{item}/clip").status_code == 404
-    assert premises.rater("zoe").client.get(f"/sound/{item}/response").status_code == 404
+    assert premises.visitor("zoe").client.get(f"/sound/{item}/response").status_code == 404
 
 
 def test_a_redacted_or_removed_sound_is_not_served_from_memory(premises: Premises, ann: Browser) -> None:

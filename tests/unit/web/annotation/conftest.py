@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.annotation_projects import annotation_project, repeated
-from tests.unit.web.annotation.visitors import Browser, Premises
+from tests.unit.web.annotation.visitors import Premises
+from tests.unit.web.visitors import Browser
 
 
 @pytest.fixture
@@ -22,4 +23,4 @@ def premises(tmp_path: Path) -> Iterator[Premises]:
 @pytest.fixture
 def ann(premises: Premises) -> Browser:
     """The browser of ann, who is logged in."""
-    return premises.annotator("ann")
+    return premises.visitor("ann")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import closing
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +26,8 @@ from harness.model.annotation import (
 from harness.model.errors import LogFull
 from harness.model.understanding import Slot
 from tests.annotation_projects import CONCEPTS, LABELS, annotation_project, repeated
-from tests.unit.web.annotation.visitors import Browser, Premises, fields_of, heading
+from tests.unit.web.annotation.visitors import Premises, heading
+from tests.unit.web.visitors import Browser, fields_of
 
 
 def test_a_page_is_accepted_with_what_is_struck_before_the_next_shows(premises: Premises, ann: Browser) -> None:
@@ -142,7 +145,7 @@ def test_an_old_page_saves_nothing_and_says_so(premises: Premises, ann: Browser)
 
 def test_a_draft_of_saved_labels_does_not_make_its_page_old(premises: Premises, ann: Browser) -> None:
     ann.press("accept")
-    bob = premises.annotator("bob")
+    bob = premises.visitor("bob")
     bob.press("go.labelling")
     bob.press("save", label=["filler"])
     page = bob.page()
@@ -162,18 +165,17 @@ def test_a_draft_of_saved_labels_does_not_make_its_page_old(premises: Premises, 
 )
 def test_a_page_of_another_proposal_accepts_nothing(tmp_path: Path, later: LabelProposal) -> None:
     talk = [("to lyon please", ("booking",))]
-    premises = Premises(tmp_path, annotation_project(tmp_path / "talk", talk, LABELS + CONCEPTS))
-    ann = premises.annotator("ann")
-    page = ann.page()
-    log = AnnotationLog(premises.project)
-    log.add([Proposed("b2", "tri-training", (later,))])
-    log.close()
-    premises.room.refresh()
-    premises.site.refresher.announce_change()
-    assert ann.press("accept", page).status_code == 409
-    assert premises.rows == []
-    assert ann.press("accept").status_code == 303
-    premises.close()
+    with closing(Premises(tmp_path, annotation_project(tmp_path / "talk", talk, LABELS + CONCEPTS))) as premises:
+        ann = premises.visitor("ann")
+        page = ann.page()
+        log = AnnotationLog(premises.project)
+        log.add([Proposed("b2", "tri-training", (later,))])
+        log.close()
+        premises.room.refresh()
+        premises.site.refresher.announce_change()
+        assert ann.press("accept", page).status_code == 409
+        assert premises.rows == []
+        assert ann.press("accept").status_code == 303
 
 
 def test_a_page_goes_on_after_a_restart_of_the_site(premises: Premises, ann: Browser) -> None:
@@ -200,16 +202,17 @@ def test_undo_brings_a_page_back_as_a_whole(premises: Premises, ann: Browser) ->
     assert (heading(page), fields_of(page)["struck"]) == ("yes_please", ["2", "3"])
 
 
+def refuse_rows(log: AnnotationLog, rows: Sequence[AnnotationRow]) -> None:
+    raise LogFull("no room in /secret/place")
+
+
 def test_a_full_disk_keeps_the_page_with_its_draft(
     premises: Premises, monkeypatch: pytest.MonkeyPatch, ann: Browser
 ) -> None:
     page = ann.page()
 
-    def full(log: AnnotationLog, rows: Sequence[AnnotationRow]) -> None:
-        raise LogFull("no room in /secret/place")
-
     with monkeypatch.context() as patched:
-        patched.setattr(AnnotationLog, "add", full)
+        patched.setattr(AnnotationLog, "add", refuse_rows)
         answer = ann.press("accept", page, struck=["3"])
     assert answer.status_code == 503
     assert "Not saved" in answer.text
@@ -231,7 +234,7 @@ def test_unknown_buttons_and_lines_do_nothing(premises: Premises, ann: Browser) 
 
 
 def test_annotators_do_not_see_each_others_work(premises: Premises) -> None:
-    ann, bob = premises.annotator("ann"), premises.annotator("bob")
+    ann, bob = premises.visitor("ann"), premises.visitor("bob")
     ann.press("accept", struck=["1"])
     for _ in range(4):
         page = bob.page()
@@ -250,12 +253,12 @@ def test_annotators_do_not_see_each_others_work(premises: Premises) -> None:
 
 def test_adjudicator_sees_both_choices_without_names(premises: Premises) -> None:
     for name, label in (("ann", "greeting"), ("bob", "filler")):
-        browser = premises.annotator(name)
+        browser = premises.visitor(name)
         browser.press("go.labelling")
         while heading(page := browser.page()) != "er":
             browser.press("skip", page)
         browser.press("save", page, label=[label], comment=[f"{label} it is"])
-    zoe = premises.annotator("zoe")
+    zoe = premises.visitor("zoe")
     assert zoe.client.get("/annotate").headers["location"] == "/adjudicate"
     page = zoe.page("/adjudicate")
     assert heading(page) == "er"
@@ -267,7 +270,7 @@ def test_adjudicator_sees_both_choices_without_names(premises: Premises) -> None
     assert isinstance(row, Adjudicated)
     assert (row.annotator, row.intents, len(row.inputs)) == ("zoe", ("filler",), 2)
     assert "All done" in zoe.page("/adjudicate")
-    ann = premises.annotator("ann")
+    ann = premises.visitor("ann")
     assert ann.press("save", page, "/adjudicate", label=["filler"]).status_code in (403, 409)
 
 
@@ -288,40 +291,36 @@ def test_skipped_utterances_come_last_and_the_end_is_shown(premises: Premises, a
     assert 'name="has_draft"' not in ann.page()
 
 
-def test_foreign_text_stays_text(premises: Premises) -> None:
+def test_foreign_text_stays_text(tmp_path: Path) -> None:
     bad = "<script>alert(1)</script> [/red] \u202egnp \"' &lt;"
     labels = LABELS.replace("Asks for something to be told.", '"<b>\'{{ 7 * 7 }}"')
-    project = annotation_project(
-        premises.project.parent / "bad", [(bad, ("information",)), (bad, None)], labels, id="<i>"
-    )
-    site = Premises(project.parent, project)
-    ann = site.annotator("ann")
-    ann.press("draft.quiet")
-    pages = [ann.page()]
-    ann.press("go.labelling")
-    pages += [ann.page(), ann.page("/guide"), ann.page("/instructions")]
-    for page in pages:
-        assert "<script>alert" not in page
-        assert "\u202e" not in page
-        assert "<b>'" not in page
-    assert "{{ 7 * 7 }}" in pages[2]
-    assert "&lt;script&gt;alert(1)&lt;/script&gt; [/red] \\u202egnp" in pages[0]
-    site.close()
+    project = annotation_project(tmp_path / "bad", [(bad, ("information",)), (bad, None)], labels, id="<i>")
+    with closing(Premises(tmp_path, project)) as site:
+        ann = site.visitor("ann")
+        ann.press("draft.quiet")
+        pages = [ann.page()]
+        ann.press("go.labelling")
+        pages += [ann.page(), ann.page("/guide"), ann.page("/instructions")]
+        for page in pages:
+            assert "<script>alert" not in page
+            assert "\u202e" not in page
+            assert "<b>'" not in page
+        assert "{{ 7 * 7 }}" in pages[2]
+        assert "&lt;script&gt;alert(1)&lt;/script&gt; [/red] \\u202egnp" in pages[0]
 
 
-def test_non_annotator_is_refused_without_naming_others(premises: Premises) -> None:
-    project = annotation_project(premises.project.parent / "closed", repeated(1), annotators=("bob", "cem"))
-    site = Premises(project.parent, project)
-    answer = site.annotator("ann").client.get("/annotate")
-    assert answer.status_code == 403
-    assert "not an annotator of this project" in answer.text
-    assert "cem" not in answer.text
-    assert site.annotator("bob").client.get("/annotate").status_code == 200
-    site.close()
+def test_non_annotator_is_refused_without_naming_others(tmp_path: Path) -> None:
+    project = annotation_project(tmp_path / "closed", repeated(1), annotators=("bob", "cem"))
+    with closing(Premises(tmp_path, project)) as site:
+        answer = site.visitor("ann").client.get("/annotate")
+        assert answer.status_code == 403
+        assert "not an annotator of this project" in answer.text
+        assert "cem" not in answer.text
+        assert site.visitor("bob").client.get("/annotate").status_code == 200
 
 
 def test_nobody_gets_in_or_posts_from_elsewhere(premises: Premises, ann: Browser) -> None:
-    assert ann.press("accept", form_word=["forged"]).status_code == 403
+    assert ann.press("accept", form_word="forged").status_code == 403
     fields = {name: values[0] for name, values in fields_of(ann.page()).items()} | {"do": "accept"}
     assert ann.client.post("/annotate", data=fields, headers={"origin": "http://evil.example"}).status_code == 403
     assert premises.rows == []
@@ -412,21 +411,10 @@ def test_leaving_a_reopened_utterance_changes_nothing(premises: Premises, ann: B
     assert premises.rows == rows_before
 
 
-def test_label_rules_apply_to_changed_utterances(premises: Premises, ann: Browser) -> None:
-    label_by_hand(ann, "u5", "filler")
-    rows_before = premises.rows
-    ann.press("again.u5", look_for(ann, "er"))
-    ann.press("save", label=["filler", "booking"])
-    page = ann.page()
-    assert "filler must be the only label" in page
-    assert premises.rows == rows_before
-
-
-def test_utterances_of_others_cannot_be_found_or_opened(premises: Premises) -> None:
-    project = annotation_project(premises.project.parent / "named", repeated(2), annotators=("ann", "bob"))
-    site = Premises(project.parent, project)
-    try:
-        ann, bob = site.annotator("ann"), site.annotator("bob")
+def test_utterances_of_others_cannot_be_found_or_opened(tmp_path: Path) -> None:
+    project = annotation_project(tmp_path / "named", repeated(2), annotators=("ann", "bob"))
+    with closing(Premises(tmp_path, project)) as site:
+        ann, bob = site.visitor("ann"), site.visitor("bob")
         utterances = {name: set(listed(look_for(annotator, "e"))) for name, annotator in (("ann", ann), ("bob", bob))}
         assert utterances["ann"]
         assert utterances["bob"]
@@ -437,12 +425,10 @@ def test_utterances_of_others_cannot_be_found_or_opened(premises: Premises) -> N
             assert answer.status_code == 400
             assert listed(answer.text) == listed(page)
         assert site.rows == []
-    finally:
-        site.close()
 
 
 def test_labels_of_another_do_not_show(premises: Premises) -> None:
-    ann, bob = premises.annotator("ann"), premises.annotator("bob")
+    ann, bob = premises.visitor("ann"), premises.visitor("bob")
     label_by_hand(ann, "u5", "filler", "ann-was-here")
     page = look_for(bob, "er")
     assert listed(page)["u5"] == "not labelled yet"
@@ -455,7 +441,7 @@ def test_labels_of_another_do_not_show(premises: Premises) -> None:
 
 
 def test_an_adjudicator_finds_all_labels_and_settles_them_finally(premises: Premises) -> None:
-    ann, zoe = premises.annotator("ann"), premises.annotator("zoe")
+    ann, zoe = premises.visitor("ann"), premises.visitor("zoe")
     label_by_hand(ann, "u5", "filler")
     assert listed(look_for(zoe, "e", "/adjudicate")) == {"u5": "not settled"}, "nobody labelled the others"
     zoe.press("again.u5", place="/adjudicate")
@@ -484,9 +470,9 @@ def test_an_old_page_opens_nothing_and_a_forged_one_neither(ann: Browser) -> Non
     ann.press("again.u0", old)
     assert ann.press("again.u1", old).status_code == 409
     assert "u0" in ann.page()
-    assert ann.press("save", form_word=["forged"], label=["booking"]).status_code == 403
+    assert ann.press("save", form_word="forged", label=["booking"]).status_code == 403
     ann.press("back")
-    assert ann.press("find", form_word=["forged"], words=["x"]).status_code == 403
+    assert ann.press("find", form_word="forged", words=["x"]).status_code == 403
     assert listed(ann.page()) == listed(old)
 
 
@@ -511,11 +497,8 @@ def test_restart_closes_a_reopened_utterance_and_saves_nothing(premises: Premise
 def test_a_full_disk_keeps_what_was_changed(premises: Premises, monkeypatch: pytest.MonkeyPatch, ann: Browser) -> None:
     ann.press("again.u5", look_for(ann, "er"))
 
-    def full(log: AnnotationLog, rows: Sequence[AnnotationRow]) -> None:
-        raise LogFull("no room in /secret/place")
-
     with monkeypatch.context() as patched:
-        patched.setattr(AnnotationLog, "add", full)
+        patched.setattr(AnnotationLog, "add", refuse_rows)
         answer = ann.press("save", label=["filler"])
     assert answer.status_code == 503
     assert "secret" not in answer.text
@@ -524,11 +507,10 @@ def test_a_full_disk_keeps_what_was_changed(premises: Premises, monkeypatch: pyt
     assert len(premises.rows) == 1
 
 
-def test_hostile_search_words_are_escaped_and_long_results_counted(premises: Premises) -> None:
-    project = annotation_project(premises.project.parent / "many", [(f"well {n}", None) for n in range(60)])
-    site = Premises(project.parent, project)
-    try:
-        ann = site.annotator("ann")
+def test_hostile_search_words_are_escaped_and_long_results_counted(tmp_path: Path) -> None:
+    project = annotation_project(tmp_path / "many", [(f"well {n}", None) for n in range(60)])
+    with closing(Premises(tmp_path, project)) as site:
+        ann = site.visitor("ann")
         page = look_for(ann, "well")
         assert len(listed(page)) == 50
         assert "60 utterances of yours have" in page
@@ -539,21 +521,25 @@ def test_hostile_search_words_are_escaped_and_long_results_counted(premises: Pre
         assert "No utterance of yours has" in page
         assert len(page) < 6000
         assert "No utterance" not in look_for(ann, "   ")
-    finally:
-        site.close()
+
+
+def span(first: str, last: str = "") -> dict[str, Any]:
+    """The fields that hold the numbers of words."""
+    return {"from": first, "to": last}
 
 
 def test_words_are_marked_as_slots_and_disputed_ones_shown(tmp_path: Path) -> None:
-    talk = [("two nights in new york", None)]
-    site = Premises(tmp_path, annotation_project(tmp_path / "talk", talk, LABELS + CONCEPTS, per_utterance=2))
-    try:
+    project = annotation_project(
+        tmp_path / "talk", [("two nights in new york", None)], LABELS + CONCEPTS, per_utterance=2
+    )
+    with closing(Premises(tmp_path, project)) as site:
         for name, spans in (("ann", [("nights", "1", "2"), ("city", "4", "5")]), ("bob", [("city", "4", "5")])):
-            browser = site.annotator(name)
+            browser = site.visitor(name)
             for concept, first, last in spans:
-                browser.press(f"mark.{concept}", **{"from": [first], "to": [last]}, label=["booking"])
+                browser.press(f"mark.{concept}", **span(first, last), label=["booking"])
             assert "·city" in heading(browser.page())
             assert fields_of(browser.page())["label"] == ["booking"], "labels stay with a mark"
-            browser.press("mark.date", **{"from": ["9"], "to": [""]})
+            browser.press("mark.date", **span("9"))
             assert "the utterance has the words 1 to 5" in browser.page()
             page = browser.page()
             site.restart()
@@ -562,16 +548,14 @@ def test_words_are_marked_as_slots_and_disputed_ones_shown(tmp_path: Path) -> No
         labelled = [row for row in site.rows if isinstance(row, Labelled)]
         assert [row.slots for row in labelled] == [(nights, city), (city,)], "a restart loses no mark"
         assert [row.time_s for row in labelled] == [None, None], "nor does it shorten a time"
-        zoe = site.annotator("zoe")
+        zoe = site.visitor("zoe")
         page = zoe.page("/adjudicate")
         assert "= city: new york" in page
         assert "≠ nights: two nights" in page
         assert ">new</span>" in page
         assert "·city" in heading(page), "what both marked is marked already"
-        zoe.press("clear", place="/adjudicate", **{"from": ["5"], "to": [""]})
+        zoe.press("clear", place="/adjudicate", **span("5"))
         assert "·city" not in heading(zoe.page("/adjudicate"))
         zoe.press("save", place="/adjudicate", label=["booking"])
         assert isinstance(site.rows[-1], Adjudicated)
         assert site.rows[-1].slots == ()
-    finally:
-        site.close()
