@@ -26,7 +26,7 @@ from harness.model.annotation import (
 )
 from harness.web.base_site import SiteWords, Templates
 from harness.web.invitations import HERE, Invitations, SiteReach
-from harness.web.seats import Admission, BaseSeat, PostResult, SeatedSite, SubmittedForm, clean_search, hash_content
+from harness.web.seats import BaseSeat, PostResult, SeatedSite, SubmittedForm, clean_search, hash_content
 
 
 @dataclass(slots=True)
@@ -370,11 +370,9 @@ class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
         )
 
     def _apply(self, seat: AnnotationSeat, post: AnnotationPost) -> PostResult:
-        match seat.admission(post, outlasts_restart=post.button != "undo"):
-            case Admission.REPEATED:
-                return PostResult.REPEATED
-            case Admission.STALE:
-                return PostResult.STALE
+        refusal = seat.refusal(post, outlasts_restart=post.button != "undo")
+        if refusal is not None:
+            return refusal
         if post.has_draft and not seat.shows_list:
             _fill_draft(seat, post)
         if post.button.startswith("draft"):

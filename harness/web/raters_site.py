@@ -45,7 +45,6 @@ from harness.web.seats import (
     NOT_YOURS,
     UNSAVED,
     WAITING_INTERVAL_S,
-    Admission,
     BaseSeat,
     PostResult,
     SeatedSite,
@@ -418,12 +417,12 @@ class RatersSite(SeatedSite[Seat, Post]):
     def _apply(self, seat: Seat, post: Post) -> PostResult:
         action, _, detail = post.button.partition(".")
         outlasts_restart = action not in ("undo", "aid", "go_on", "earlier", "later", "leave")
-        admission = seat.admission(post, outlasts_restart=outlasts_restart)
-        if admission is Admission.REPEATED:
-            return PostResult.REPEATED
-        if admission is Admission.STALE and action != "open":  # it judges nothing, so a list of any age may open
+        refusal = seat.refusal(post, outlasts_restart=outlasts_restart)
+        if refusal is PostResult.STALE and action == "open":  # it judges nothing, so a list of any age may open
+            refusal = None
+        if refusal is not None:
             # A stale "go_on" is a repetition: the explanation was already ended.
-            return PostResult.REPEATED if post.button == "go_on" else PostResult.STALE
+            return PostResult.REPEATED if post.button == "go_on" else refusal
         seat.report_plays(post.page, post.plays, post.heard_ms, self._now_s(), to_end=post.heard_end)
         if post.has_draft:
             _fill_draft(seat, post)

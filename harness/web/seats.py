@@ -17,7 +17,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
+from enum import Enum
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from starlette.concurrency import run_in_threadpool
@@ -39,7 +39,8 @@ class PostResult(Enum):
 
     - DONE: it was carried out.
     - REPEATED: nothing was done, since the same post was already carried out.
-    - STALE: nothing was done, since the page was old.
+    - STALE: nothing was done, since the page does not show the current item, is of an earlier turn, or may have an
+      older comment.
     - UNKNOWN: nothing was done, since the page has no such button.
     """
 
@@ -47,19 +48,6 @@ class PostResult(Enum):
     REPEATED = "repeated"
     STALE = "stale"
     UNKNOWN = "unknown"
-
-
-class Admission(Enum):
-    """Whether a post may be carried out.
-
-    - ACCEPTED: it may.
-    - REPEATED: the same post was already carried out.
-    - STALE: its page does not show the current item, is of an earlier turn, or may have an older comment.
-    """
-
-    ACCEPTED = auto()
-    REPEATED = auto()
-    STALE = auto()
 
 
 MAX_PAGES = 20
@@ -192,23 +180,23 @@ class BaseSeat(ABC):
         self.latest_form = document, number
         return False
 
-    def admission(self, post: SubmittedForm, *, outlasts_restart: bool) -> Admission:
-        """Whether a post may be carried out: its page must have this turn and item.
+    def refusal(self, post: SubmittedForm, *, outlasts_restart: bool) -> PostResult | None:
+        """Why a post may not be carried out; None if it may, since its page has this turn and item.
 
         outlasts_restart: whether a page that was sent before a restart of the site may also post, if it shows the same
         item.
         """
         if post.post_id == self.last_post_id or self.is_saved(post.post_id):
-            return Admission.REPEATED
+            return PostResult.REPEATED
         if post.item_key != self.item_key or self._may_undo_comment(post):
-            return Admission.STALE
+            return PostResult.STALE
         if post.turn == self.turn:
-            return Admission.ACCEPTED
+            return None
         start_id, _, _ = post.turn.partition(".")
         if not outlasts_restart or start_id == self.start_id:
-            return Admission.STALE
+            return PostResult.STALE
         self.note_earlier_page()
-        return Admission.ACCEPTED
+        return None
 
     def _may_undo_comment(self, post: SubmittedForm) -> bool:
         """Whether the comment has changed in this turn, perhaps after the page of this post was sent.
