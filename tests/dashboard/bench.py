@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+import unicodedata
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import pytest
 from rich.segment import Segment
 from textual._context import visible_screen_stack
 from textual.pilot import Pilot
@@ -25,6 +28,7 @@ from tests.dashboard.engine_double import START_S, EngineDouble, write_clip
 from tests.unit.session.figures.rows import Rows, judgment_on, planned
 
 SMALL, LARGE = (80, 24), (120, 36)
+sizes = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 QUERIES = (
     "what time is it",
     "set a timer for ten minutes",
@@ -81,7 +85,7 @@ async def opened(
             yield engine, app, pilot
 
 
-async def until(pilot: Pilot[int], predicate: Callable[[], object], within_s: float = 180.0) -> None:
+async def until(pilot: Pilot[Any], predicate: Callable[[], object], within_s: float = 180.0) -> None:
     """Lets the app work until the predicate holds, and what is in sight is drawn, so that keys count."""
     limit = time.monotonic() + within_s
     asked_s = time.monotonic()
@@ -96,13 +100,13 @@ async def until(pilot: Pilot[int], predicate: Callable[[], object], within_s: fl
         await pilot.pause(0.01)
 
 
-async def press_until(pilot: Pilot[int], predicate: Callable[[], object], *keys: str) -> None:
+async def press_until(pilot: Pilot[Any], predicate: Callable[[], object], *keys: str) -> None:
     """Presses keys, then waits as `until` does."""
     await pilot.press(*keys)
     await until(pilot, predicate)
 
 
-async def still(pilot: Pilot[int], for_s: float = 0.25) -> None:
+async def still(pilot: Pilot[Any], for_s: float = 0.25) -> None:
     """Waits until the screen has stood still: for a picture, which has no text of its own to wait for."""
     for field in pilot.app.screen.query(Input):
         field.cursor_blink = False  # it would be on one picture and not on another
@@ -113,7 +117,7 @@ async def still(pilot: Pilot[int], for_s: float = 0.25) -> None:
             screen, since = now, time.monotonic()
 
 
-def segments(pilot: Pilot[int]) -> list[list[Segment]]:
+def segments(pilot: Pilot[Any]) -> list[list[Segment]]:
     """What would be written to the terminal, row by row."""
     width, height = pilot.app.size
     # What lies behind a panel is drawn with it, and kept: without this, a picture taken later may have an empty ground.
@@ -121,9 +125,19 @@ def segments(pilot: Pilot[int]) -> list[list[Segment]]:
     return [list(strip) for strip in pilot.app.screen._compositor.render_strips()][:height] if width else []
 
 
-def screen_text(pilot: Pilot[int]) -> str:
+def raw(pilot: Pilot[Any]) -> list[str]:
+    """Characters on the screen that a terminal could obey or that turn the text around."""
+    characters: list[str] = []
+    for row in segments(pilot):
+        for segment in row:
+            characters += [c for c in segment.text if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+            assert segment.control is None
+    return characters
+
+
+def screen_text(pilot: Pilot[Any]) -> str:
     return "\n".join("".join(segment.text for segment in row) for row in segments(pilot))
 
 
-def shows(pilot: Pilot[int], text: str) -> Callable[[], bool]:
+def shows(pilot: Pilot[Any], text: str) -> Callable[[], bool]:
     return lambda: text in screen_text(pilot)

@@ -18,12 +18,10 @@ from harness.model.trial import EvidenceSource, Outcome
 from harness.model.understanding import ExpectedFrame
 from harness.session.figures.progress import Progress
 from harness.wake.wake_progress import WakeProgress
-from tests.dashboard.bench import LARGE, SMALL, double, opened, screen_text
+from tests.dashboard.bench import double, opened, screen_text, sizes
 from tests.dashboard.frame_bench import TIMER, some_frames, told, wanting
 from tests.unit.session.figures.rows import Rows, planned
 from tests.written_sessions import progress_of
-
-sizes = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 
 
 def after(expects: ExpectedFrame, *understood: UnderstandingResult) -> Rows:

@@ -1,11 +1,6 @@
 """Foreign text that tries to be markup, a terminal command or a page of its own."""
 
-import unicodedata
 from pathlib import Path
-
-import pytest
-from rich.segment import Segment
-from textual.pilot import Pilot
 
 from harness.model.feed import Goodbye, StateWord
 from harness.model.observation import DeviceState, LinkLost, LogLine, ResponseText, Status, Transcript, Wake
@@ -25,25 +20,14 @@ from harness.model.record import (
 )
 from harness.model.time import MeasuredDuration, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from tests.dashboard.bench import LARGE, SMALL, opened, press_until, segments, shows, until
+from tests.dashboard.bench import opened, press_until, raw, shows, sizes, until
 from tests.dashboard.engine_double import START_S, EngineDouble, write_clip
 from tests.unit.session.figures.rows import Rows, planned
 
 HOSTILE = "[/red] [wake]\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\u200b\r\n\t" + "x" * 10_000
 
 
-def raw(pilot: Pilot[int]) -> list[str]:
-    """Characters on the screen that a terminal could obey or that turn the text around."""
-    characters: list[str] = []
-    rows: list[list[Segment]] = segments(pilot)
-    for row in rows:
-        for segment in row:
-            characters += [c for c in segment.text if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
-            assert segment.control is None
-    return characters
-
-
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+@sizes
 async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]) -> None:
     bad_id = f"t{HOSTILE}"
     rows = Rows.of(planned(1, HOSTILE, bad_id, device=HOSTILE), title=HOSTILE)

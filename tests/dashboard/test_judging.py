@@ -33,9 +33,8 @@ from harness.model.record import JudgmentGiven
 from harness.rating.guide import KEYS, LABELS
 from harness.rating.items import withdrawal
 from harness.rating.judgment_log import JudgmentLog
-from tests.dashboard.bench import press_until, screen_text, shows, until
+from tests.dashboard.bench import press_until, raw, screen_text, shows, until
 from tests.dashboard.seats import SIZES, SMALL, WIDE, adjudication, press, ready, rows, seated, sitting
-from tests.dashboard.test_hostile import raw
 from tests.known import known
 from tests.rating_sessions import TALKS, answer_effect, judged_source, proposing_round, rating_session
 

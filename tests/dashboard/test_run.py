@@ -36,10 +36,8 @@ from harness.model.feed import (
     WriteNote,
 )
 from harness.model.record import NoteWritten, Paused, Question
-from tests.dashboard.bench import LARGE, SMALL, double, opened, press_until, shows, until
+from tests.dashboard.bench import LARGE, double, opened, press_until, shows, sizes, until
 from tests.dashboard.engine_double import START_S, EngineDouble
-
-sizes = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 
 
 @sizes

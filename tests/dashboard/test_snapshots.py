@@ -12,7 +12,7 @@ from harness.dashboard.widgets.response import ClipShape
 from harness.dashboard.widgets.run import EventLog, TrialList
 from harness.model.feed import StateWord
 from harness.model.record import Paused
-from tests.dashboard.bench import LARGE, SMALL, dashboard, double, press_until, shows, until
+from tests.dashboard.bench import dashboard, double, press_until, shows, sizes, until
 from tests.dashboard.engine_double import START_S
 from tests.dashboard.frame_bench import frame_double
 from tests.dashboard.wake_bench import NAMES, wake_dashboard, wake_double
@@ -55,7 +55,7 @@ class Compare(Protocol):
     def __call__(self, app: object, *, terminal_size: tuple[int, int], run_before: object) -> bool: ...
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+@sizes
 @pytest.mark.parametrize("screen", SCREENS)
 def test_screen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snap_compare: Compare, screen: str, size: tuple[int, int]
@@ -88,7 +88,7 @@ def test_screen(
         assert snap_compare(app, terminal_size=size, run_before=before)
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+@sizes
 @pytest.mark.parametrize("devices", [1, 2, 4])
 def test_wake_screen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snap_compare: Compare, devices: int, size: tuple[int, int]
@@ -110,7 +110,7 @@ def test_wake_screen(
         assert snap_compare(app, terminal_size=size, run_before=before)
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+@sizes
 def test_frame_screen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snap_compare: Compare, size: tuple[int, int]
 ) -> None:

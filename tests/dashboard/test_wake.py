@@ -14,15 +14,25 @@ from harness.model.observation import LinkBack, LinkLost, ListeningProved, Proof
 from harness.model.record import DecisionReached, Observed, ReviewVerdict, TrialStarted
 from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
-from tests.dashboard.bench import LARGE, SMALL, double, opened, press_until, screen_text, shows, still, until
+from tests.dashboard.bench import (
+    LARGE,
+    SMALL,
+    double,
+    opened,
+    press_until,
+    raw,
+    screen_text,
+    shows,
+    sizes,
+    still,
+    until,
+)
 from tests.dashboard.engine_double import EngineDouble
-from tests.dashboard.test_hostile import HOSTILE, raw
+from tests.dashboard.test_hostile import HOSTILE
 from tests.dashboard.wake_bench import NAMES, wake_dashboard, wake_double, wake_opened
 from tests.known import known
 from tests.unit.session.figures.rows import planned
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
-
-sizes = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 
 
 async def test_the_timeline_has_every_kind_of_mark_and_the_band_narrows(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from harness.model.record import EffectAnswered, JudgmentGiven, NoteWritten
 from harness.rating.judgment_log import JudgmentLog
 from harness.session.log.database import SqliteLog
 from harness.session.log.reader import check, rating_rows
-from tests.judged_sessions import answers, judged, store_session
 from tests.unit.session.log.records import KILLS, killed, together
 
 WRITERS = 8
@@ -65,13 +64,16 @@ def test_kills_lose_no_acknowledged_row(folder: Path) -> None:
     assert check(folder).damage == ()
 
 
-def test_a_row_that_is_sent_again_is_written_once(folder: Path) -> None:
+def test_rows_that_are_sent_again_are_written_once(folder: Path) -> None:
+    records = [given(name) for name in "abbc"]
     log, other = JudgmentLog(folder), JudgmentLog(folder)
-    first = log.add([given("a")])
-    assert log.add([given("a")]) == first
-    assert other.add([given("a")]) == first, "by another process, too"
-    assert [row[0] for row in other.add([given("b")])] == [2]
-    assert ids(folder) == ["a", "b"]
+    rows = log.add(records)
+    assert [row[0] for row in rows] == [1, 2, 2, 3]
+    assert log.add(records) == rows
+    assert other.add(records) == rows, "by another process, too"
+    assert [row[0] for row in other.add([*records, given("d")])][-1] == 4
+    assert ids(folder) == ["a", "b", "c", "d"]
+    assert log.add([]) == []
 
 
 def test_an_effect_answered_twice_has_two_rows(folder: Path) -> None:
@@ -91,12 +93,12 @@ def test_bench_and_later_judgments_are_merged_by_time(tmp_path: Path) -> None:
     assert ids(tmp_path) == ["at the bench", "later", "at the bench again"]
 
 
-def test_an_abandoned_transaction_leaves_nothing(folder: Path) -> None:
+def test_a_batch_that_cannot_be_written_leaves_nothing(folder: Path) -> None:
     log = JudgmentLog(folder)
     with pytest.raises(LogError, match="cannot be written as text"):
-        log.append(given("\udcff"))
-    log.append(given("a"))
-    assert ids(folder) == ["a"]
+        log.add([given("a"), given("\udcff")])
+    assert ids(folder) == []
+    assert [row[0] for row in log.add([given("a")])] == [1]
 
 
 @pytest.mark.parametrize("inside", ["nothing", "a file"])
@@ -216,26 +218,3 @@ def test_a_file_whose_maker_was_killed_reads_as_empty_and_is_made_by_the_next(fo
     assert check(folder).damage == ()
     JudgmentLog(folder).append(given("a"))
     assert ids(folder) == ["a"]
-
-
-def test_a_batch_is_written_once(tmp_path: Path) -> None:
-    folder = store_session(tmp_path / "s", answers(3))
-    records = [JudgmentGiven(judged(f"q{number}-kitchen", "sha", "ann")) for number in (1, 2, 2, 3)]
-    first, second = JudgmentLog(folder), JudgmentLog(folder)
-    assert [row[0] for row in first.add(records)] == [1, 2, 2, 3]
-    assert [row[0] for row in second.add([*records, JudgmentGiven(judged("q4", "sha", "ann"))])][-1] == 4
-    assert len(rating_rows(folder)) == 4
-    assert first.add([]) == []
-    for log in (first, second):
-        log.close()
-
-
-def test_a_batch_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
-    folder = store_session(tmp_path / "s", answers(1))
-    log = JudgmentLog(folder)
-    right, wrong = judged("q1-kitchen", "sha", "ann"), judged("q1-kitchen", "sha", "bob", comment="\ud800")
-    with pytest.raises((LogError, ValueError)):
-        log.add([JudgmentGiven(right), JudgmentGiven(wrong)])
-    assert rating_rows(folder) == ()
-    assert [row[0] for row in log.add([JudgmentGiven(right)])] == [1]
-    log.close()

@@ -16,6 +16,7 @@ from harness.rating.figures.judged_responses import QueryOutcome
 from harness.rating.reports.categories import CategoryReport, Selection
 from harness.rating.reports.category_page import page, write_html
 from harness.rating.reports.category_text import FUNNEL, TOO_FEW_WHY, report_lines, stages
+from tests.contrast import contrast
 from tests.unit.rating.figures.rated_rows import Case
 from tests.unit.rating.reports.reports import HOSTILE, SORTS, A, C, W, every_sort, reported, two_devices
 
@@ -206,20 +207,11 @@ def test_wrong_and_disputed_responses_are_listed_with_query_and_answer() -> None
     assert "1 Correct, 1 Wrong" in text
 
 
-def luminance(colour: str) -> float:
-    digits = colour.lstrip("#")
-    whole = digits if len(digits) == 6 else "".join(2 * digit for digit in digits)
-    parts = [int(whole[start : start + 2], 16) / 255 for start in (0, 2, 4)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return sum(weight * channel for weight, channel in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
 def test_keys_can_be_read_on_their_colours() -> None:
     colours = re.findall(r"\.c(\d+)\{background:(#\w+);color:(#\w+)\}", page(reported(two_devices())))
     assert len(colours) == 11
     for _, back, front in colours:
-        dark, light = sorted((luminance(back), luminance(front)))
-        assert (light + 0.05) / (dark + 0.05) >= CONTRAST, back
+        assert contrast(back, front) >= CONTRAST, back
 
 
 def test_report_page_is_written_atomically(tmp_path: Path) -> None:
