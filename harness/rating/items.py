@@ -90,8 +90,6 @@ class HiddenDetails:
     - the others: as in the trial.
     """
 
-    session_id: str = ""
-    trial_id: str = ""
     device: str = ""
     query_id: str = ""
     query_class: str = ""

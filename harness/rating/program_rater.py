@@ -105,13 +105,11 @@ class ProgramJudged:
 class UnjudgedItem:
     """An item without a judgment.
 
-    - position: as in `ProgramJudged`.
     - why: the reason.
     - last: whether it is the last item that is sent, since too many failed in a row.
     """
 
     item: Item
-    position: int
     why: str
     last: bool = False
 
@@ -132,14 +130,14 @@ def judge_all(room: RatingRoom, desk: Desk, program: ProgramRater) -> Generator[
                 failed_in_a_row = failed_in_a_row + 1 if isinstance(error, EngineError) else 0
                 desk.postpone()
                 is_last = failed_in_a_row >= MAX_FAILED_IN_A_ROW
-                yield UnjudgedItem(item, position, str(error), is_last)
+                yield UnjudgedItem(item, str(error), is_last)
                 if is_last:
                     return
                 continue
             failed_in_a_row = 0
             if not desk.judge_as_program(answer.category, answer.confidence, answer.reason):
                 desk.postpone()
-                yield UnjudgedItem(item, position, desk.view.said)
+                yield UnjudgedItem(item, desk.view.said)
                 continue
             yield ProgramJudged(item, position, answer)
 

@@ -112,7 +112,7 @@ def _matches(item: Item, item_filter: ItemFilter) -> bool:
         (not item_filter.devices or hidden.device in item_filter.devices)
         and (not item_filter.query_classes or hidden.query_class in item_filter.query_classes)
         and (not item_filter.queries or hidden.query_id in item_filter.queries)
-        and (not item_filter.trials or hidden.trial_id in item_filter.trials)
+        and (not item_filter.trials or item.subject.trial_id in item_filter.trials)
         and all(conditions.get(axis) in labels for axis, labels in axes.items())
     )
 

@@ -172,7 +172,7 @@ class RatingRoom:
     @property
     def unmatched_gold(self) -> tuple[GoldItem, ...]:
         """Known answers that match no first response of the round."""
-        known = {(item.hidden.session_id, item.hidden.trial_id) for item in self.items}
+        known = {(item.subject.session_id, item.subject.trial_id) for item in self.items}
         return tuple(gold_item for gold_item in self.round.gold if (gold_item.session, gold_item.trial) not in known)
 
     def desk(self, rater: str, *, program: bool = False) -> Desk:

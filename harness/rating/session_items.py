@@ -241,8 +241,6 @@ def _make_item(
         effect=effects.get(key),
         note=trial.note,
         hidden=HiddenDetails(
-            session_id=judged.session_id,
-            trial_id=trial.id,
             device=trial.device,
             query_id=trial.query_id,
             query_class=trial.query_class,

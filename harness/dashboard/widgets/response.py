@@ -149,9 +149,7 @@ TITLE = "Last response"
 class LastResponse(Vertical):
     """The shape, times and text of the last response, in a box with the name of its trial."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self.border_title = TITLE
+    BORDER_TITLE = TITLE
 
     def compose(self) -> ComposeResult:
         yield ClipShape()

@@ -53,14 +53,6 @@ _ACCEPT_LIMITS = {
 """Short names of limits, shown beside the result that they limit; rates are per hour."""
 
 
-@frozen
-class LimitText:
-    """A limit as text, such as `≤ 5 %`, and its verdict."""
-
-    text: str
-    verdict: LimitVerdict
-
-
 def limits_by_device(view: View) -> dict[str, dict[str, DeclaredLimit]]:
     """The limits and tests of each device by their keys, by the rule that sets the exit status."""
     limits: dict[str, dict[str, DeclaredLimit]] = {}
@@ -70,13 +62,13 @@ def limits_by_device(view: View) -> dict[str, dict[str, DeclaredLimit]]:
     return limits
 
 
-def limit_texts_of(names: Mapping[str, str], limits: Mapping[str, DeclaredLimit]) -> list[LimitText]:
-    """The texts of the limits that have a short name. names: short names by the keys of limits."""
+def limit_texts_of(names: Mapping[str, str], limits: Mapping[str, DeclaredLimit]) -> list[tuple[str, LimitVerdict]]:
+    """The texts and verdicts of the limits that have a short name. names: short names by the keys of limits."""
     texts = []
     for key, name in names.items():
         if key in limits:
             limit = limits[key]
-            texts.append(LimitText(name if limit.of_test else f"{name}{limit.wanted_text}", limit.verdict))
+            texts.append((name if limit.of_test else f"{name}{limit.wanted_text}", limit.verdict))
     return texts
 
 
@@ -491,7 +483,7 @@ def _rate_lines(
     points: Sequence[Point],
     top: float,
     scale: str,
-    limit_texts: Sequence[LimitText],
+    limit_texts: Sequence[tuple[str, LimitVerdict]],
     width: int,
     lines: int,
 ) -> list[Text]:
@@ -513,11 +505,11 @@ def _rate_lines(
         mark = {lines - 1: "0", 0: scale}.get(index, "")  # a single line shows the scale
         text.append(set_cell_size(f" {mark}", SCALE_WIDTH + 1), style=palette.QUIET)
         # Most urgent first: the end may be cut off.
-        ordered = sorted(limit_texts, key=lambda limit: SEVERITY.index(limit.verdict), reverse=True)
-        for position, limit in enumerate(ordered[index::lines]):
+        ordered = sorted(limit_texts, key=lambda limit: SEVERITY.index(limit[1]), reverse=True)
+        for position, (limit, verdict) in enumerate(ordered[index::lines]):
             text.append("  " if position else "", style=palette.QUIET)
-            text.append(f"{limit.text} ", style=palette.TEXT)
-            text.append(limit.verdict.in_words.partition(",")[0], style=COLOURS[limit.verdict])
+            text.append(f"{limit} ", style=palette.TEXT)
+            text.append(verdict.in_words.partition(",")[0], style=COLOURS[verdict])
         rows.append(text)
     return rows
 

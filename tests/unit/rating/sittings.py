@@ -35,7 +35,7 @@ def item(
         query=f"question {number}",
         subject=Subject(trial, 1, sha, session),
         effect=effect,
-        hidden=HiddenDetails(session, trial, device, f"q{number % 4}", ("time", "lists")[number % 2], (), answer),
+        hidden=HiddenDetails(device, f"q{number % 4}", ("time", "lists")[number % 2], (), answer),
     )
 
 

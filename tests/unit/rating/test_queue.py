@@ -103,22 +103,19 @@ def test_filters_select_items_that_match_all_of_them() -> None:
         "lists"
     }
     selection = ItemFilter(query_classes=("lists",), queries=("q1",), devices=("kitchen",))
-    assert [item.hidden.trial_id for item in sampled_items(every, selection, 0)] == ["t1", "t5"]
-    assert [item.hidden.trial_id for item in sampled_items(every, ItemFilter(trials=("t7", "t2")), 0)] == ["t2", "t7"]
+    assert [item.subject.trial_id for item in sampled_items(every, selection, 0)] == ["t1", "t5"]
+    assert [item.subject.trial_id for item in sampled_items(every, ItemFilter(trials=("t7", "t2")), 0)] == ["t2", "t7"]
     assert sampled_items(every, ItemFilter(devices=("den",)), 0) == ()
 
 
 def test_conditions_match_any_listed_label_per_axis() -> None:
     def under(number: int, **conditions: str) -> object:
-        response = item(number)
-        return replace(
-            response, hidden=replace(HiddenDetails(), trial_id=f"t{number}", conditions=tuple(conditions.items()))
-        )
+        return replace(item(number), hidden=HiddenDetails(conditions=tuple(conditions.items())))
 
     every = [under(1, noise="quiet", voice="ann"), under(2, noise="pink", voice="ann"), under(3, noise="car")]
 
     def met(*conditions: tuple[str, str]) -> list[str]:
-        return [response.hidden.trial_id for response in sampled_items(every, ItemFilter(conditions=conditions), 0)]  # type: ignore[arg-type]
+        return [response.subject.trial_id for response in sampled_items(every, ItemFilter(conditions=conditions), 0)]  # type: ignore[arg-type]
 
     assert met(("noise", "quiet"), ("noise", "pink")) == ["t1", "t2"]
     assert met(("noise", "quiet"), ("noise", "car"), ("voice", "ann")) == ["t1"]

@@ -82,7 +82,7 @@ def all_judged(desk: Desk, category: Category) -> None:
 def test_items_come_from_all_sessions_and_tell_what_is_needed(room: RatingRoom) -> None:
     assert len(room.items) == sum(SESSIONS)
     assert len({response.id for response in room.items}) == sum(SESSIONS)
-    third = next(response for response in room.items if response.hidden.trial_id == "weather-kitchen-3")
+    third = next(response for response in room.items if response.subject.trial_id == "weather-kitchen-3")
     assert (third.attempts, third.waits_s, third.subject.attempt) == (2, (5.0,), 2)
     assert (third.query, third.transcript) == (TALKS[2].query, TALKS[2].answer)
     assert third.length is not None
@@ -199,7 +199,7 @@ def test_effects_are_known_or_hold_their_items(folders: list[Path], room: Rating
     held_count = desk.view.count.held
     assert held_count == sum(response.waits_for_effect for response in room.items) > 0
     waiting = next(response for response in room.items if response.waits_for_effect)
-    session = next(folder for folder in folders if folder.name == waiting.hidden.session_id)
+    session = next(folder for folder in folders if folder.name == waiting.subject.session_id)
     answer_effect(session, waiting, word=EffectOutcome.RIGHT, observer="ann")
     room.refresh()
     desk.refresh(room.items, room.rows)
