@@ -39,7 +39,9 @@ from harness.model.understanding import Slot
 
 
 class AnnotationDesk:
-    """One annotator's sitting. A front-end calls one method per key, then shows `view`. Not thread-safe.
+    """One annotator's sitting. A front-end calls `note_presence` and one method per key, then shows `view`.
+
+    Not thread-safe.
 
     A call that writes returns after its rows are on the disk. If that fails, the error is raised, and the page or
     utterance keeps its changes. Each call returns whether something was done. Then `said` of the view gives the result,
@@ -99,7 +101,6 @@ class AnnotationDesk:
 
     def strike_number(self, number: int) -> bool:
         """Strikes an utterance of the page, or takes the strike back. The number counts from 1."""
-        self._presence.note_activity()
         if self._page is None:
             return self._refuse(NO_PAGE)
         if not 1 <= number <= len(self._page.utterances):
@@ -113,7 +114,6 @@ class AnnotationDesk:
 
         The struck ones go to labelling by hand. All rows are written in one commit.
         """
-        self._presence.note_activity()
         page = self._page
         if page is None:
             return self._refuse(NO_PAGE)
@@ -147,7 +147,6 @@ class AnnotationDesk:
 
     def toggle(self, label_id: str) -> bool:
         """Gives the shown utterance a label, or takes the label away."""
-        self._presence.note_activity()
         if self._draft is None:
             return self._refuse(NO_ITEM)
         if self.label_set.label(label_id) is None:
@@ -181,7 +180,6 @@ class AnnotationDesk:
 
     def take_proposed_slots(self) -> bool:
         """Replaces the marked slots by those that the slot model proposes, if the annotator may see them already."""
-        self._presence.note_activity()
         draft = self._draft
         proposed = self._work.proposed_slots(draft.utterance) if draft is not None and draft.proposal_seen else ()
         if draft is None or not proposed:
@@ -195,7 +193,6 @@ class AnnotationDesk:
         If a hidden proposal differs from the choice, it is shown once the choice is on the disk, and the utterance
         stays. The annotator may then change the choice. A second `save` keeps the choice and moves on.
         """
-        self._presence.note_activity()
         draft = self._draft
         if draft is None:
             return self._refuse(NO_ITEM)
@@ -222,7 +219,6 @@ class AnnotationDesk:
 
     def skip(self) -> bool:
         """Leaves the shown utterance for the end. When reviewing, leaves the whole group, and writes no row."""
-        self._presence.note_activity()
         if self._page is not None:
             self._postponed_groups.append(self._page.intents)
             self._feedback = "group left for later"
@@ -247,7 +243,6 @@ class AnnotationDesk:
 
     def comment(self, text: str) -> bool:
         """Sets the comment on the shown utterance, which is written with its labels. InputError (`checked_text`)."""
-        self._presence.note_activity()
         if self._draft is None:
             return self._refuse(NO_ITEM)
         self._draft.comment, self._feedback = checked_text(text), ""
@@ -260,7 +255,6 @@ class AnnotationDesk:
 
         A page is taken back as a whole.
         """
-        self._presence.note_activity()
         last = self._work.last_act
         if last is None:
             return self._refuse("nothing is left to undo")
@@ -277,7 +271,6 @@ class AnnotationDesk:
 
     def go_to(self, phase: AnnotationPhase) -> bool:
         """Changes to reviewing or labelling by hand. False if there is nothing to do of this kind."""
-        self._presence.note_activity()
         if phase is AnnotationPhase.REVIEWING and not self._work.queue.count.to_review:
             return self._refuse("there is no proposal to review")
         if phase is AnnotationPhase.LABELLING and not self._work.queue.by_hand:
@@ -289,7 +282,7 @@ class AnnotationDesk:
             self._show_next()
         return True
 
-    def present(self) -> None:
+    def note_presence(self) -> None:
         """Notes a sign that the annotator is present: a key, a page that is loaded, a window that gets the focus."""
         self._presence.note_activity()
 
@@ -316,8 +309,7 @@ class AnnotationDesk:
     # Inside
 
     def _marking_refusal(self, start: int, end: int) -> str:
-        """Why these words cannot be marked; "" if they can. It also counts as a sign that the annotator is present."""
-        self._presence.note_activity()
+        """Why these words cannot be marked; "" if they can."""
         if self._draft is None:
             return NO_ITEM
         if not self.label_set.concepts:
@@ -407,13 +399,12 @@ class AnnotationDesk:
                 time_s=self._presence.time_to_answer_s,
                 slots=self._slots(draft),
             )
-        batched = self._work.ledger.proposal(draft.utterance)
         return Labelled(
             id=self.ids.next(),
             annotator=self.annotator,
             utterance=draft.utterance,
             intents=intents,
-            batch="" if batched is None else batched.batch,
+            batch=self._work.ledger.proposal(draft.utterance).batch,
             proposal_shown=draft.proposal_seen and self._work.proposal(draft.utterance) is not None,
             comment=draft.comment,
             shown_wall_s=self._shown_wall_s,

@@ -67,10 +67,19 @@ class UtteranceState(StrEnum):
 
 @frozen
 class BatchedProposal:
-    """A proposal, and the id of the batch that contains it."""
+    """What a batch proposes for an utterance.
 
-    batch: str
-    proposal: LabelProposal
+    - batch: id of the batch; "" if no batch contains the utterance.
+    - intents: None if there was no consensus.
+    - slots: None if none are proposed.
+    """
+
+    batch: str = ""
+    intents: Intents | None = None
+    slots: Slots | None = None
+
+
+NOTHING_PROPOSED = BatchedProposal()
 
 
 @frozen
@@ -130,7 +139,7 @@ class Ledger:
                 self._batches.append(row)
                 self._changed_utterances.extend(proposal.utterance for proposal in row.proposals)
                 self._proposals.update(
-                    (proposal.utterance, BatchedProposal(row.id, self._without_forbidden_labels(proposal)))
+                    (proposal.utterance, BatchedProposal(row.id, self._allowed_intents(proposal), proposal.slots))
                     for proposal in row.proposals
                 )
                 self._slots.update(((row.id, proposal.utterance), proposal.slots) for proposal in row.proposals)
@@ -183,12 +192,9 @@ class Ledger:
 
     # Of an utterance
 
-    def proposal(self, utterance: str) -> BatchedProposal | None:
-        """The proposal of the latest batch that contains the utterance; None if no batch does.
-
-        The intents of the proposal are None if there was no consensus.
-        """
-        return self._proposals.get(utterance)
+    def proposal(self, utterance: str) -> BatchedProposal:
+        """The proposal of the latest batch that contains the utterance; NOTHING_PROPOSED if no batch does."""
+        return self._proposals.get(utterance, NOTHING_PROPOSED)
 
     def acts_on(self, utterance: str) -> tuple[Act, ...]:
         """Rows of annotators about the utterance that are in force, in the order of the file."""
@@ -237,13 +243,9 @@ class Ledger:
 
     def has_struck(self, utterance: str, annotator: str | None = None) -> bool:
         """Whether this annotator struck the current proposal of the utterance. annotator: None for anybody."""
-        batched = self.proposal(utterance)
-        if batched is None:
-            return False
+        proposed = self.proposal(utterance).intents
         return any(
-            isinstance(row, Struck)
-            and (annotator is None or row.annotator == annotator)
-            and row.intents == batched.proposal.intents
+            isinstance(row, Struck) and (annotator is None or row.annotator == annotator) and row.intents == proposed
             for row in self.acts_on(utterance)
         )
 
@@ -263,17 +265,16 @@ class Ledger:
         state = UtteranceState.WAITING if len(intent_sets) < annotator_count else final
         return LabelStatus(state, intent_sets[0], slot_sets[0] if slot_sets else None)
 
-    def _without_forbidden_labels(self, proposal: LabelProposal) -> LabelProposal:
-        """The proposal, as one without consensus if the rules of the label set forbid its labels."""
-        if proposal.intents is None or not self._label_set.refusal(proposal.intents):
-            return proposal
-        return replace(proposal, intents=None)
+    def _allowed_intents(self, proposal: LabelProposal) -> Intents | None:
+        """The proposed labels; None if there are none, or if the rules of the label set forbid them."""
+        if proposal.intents is None or self._label_set.refusal(proposal.intents):
+            return None
+        return proposal.intents
 
     def _state_without_labels(self, utterance: str) -> UtteranceState:
         if self.has_struck(utterance):
             return UtteranceState.STRUCK
-        batched = self.proposal(utterance)
-        return UtteranceState.OPEN if batched is None or batched.proposal.intents is None else UtteranceState.PROPOSED
+        return UtteranceState.OPEN if self.proposal(utterance).intents is None else UtteranceState.PROPOSED
 
 
 def is_adjudication(row: Act) -> bool:
@@ -324,18 +325,16 @@ def project_outcome(utterances: Sequence[Utterance], assignment: UtteranceAssign
         example.id: ledger.status_of(example.id, assignment.annotators_needed(example.id)) for example in utterances
     }
     state_counts = Counter(status.state for status in statuses.values())
-    accepted: Counter[str] = Counter()
-    by_hand: Counter[str] = Counter()
-    for utterance in statuses:
-        for annotator, choice in ledger.choices(utterance).items():
-            if isinstance(choice, Labelled):
-                by_hand[annotator] += 1
-            else:
-                accepted[annotator] += 1
+    choice_counts = Counter(
+        (annotator, type(choice)) for utterance in statuses for annotator, choice in ledger.choices(utterance).items()
+    )
     return ProjectOutcome(
         statuses=statuses,
         states={state: state_counts[state] for state in UtteranceState},
-        annotators=tuple(AnnotatorCount(name, accepted[name], by_hand[name]) for name in ledger.annotators),
+        annotators=tuple(
+            AnnotatorCount(name, choice_counts[name, Accepted], choice_counts[name, Labelled])
+            for name in ledger.annotators
+        ),
         batches=len(ledger.batches),
         double_count=sum(assignment.annotators_needed(example.id) > 1 for example in utterances),
         changed=tuple(id_ for id_ in statuses if ledger.is_changed_since_adjudication(id_)),
@@ -344,11 +343,15 @@ def project_outcome(utterances: Sequence[Utterance], assignment: UtteranceAssign
 
 def with_proposals(progress: ProjectOutcome, ledger: Ledger) -> tuple[ProjectOutcome, frozenset[str]]:
     """The outcome, where unreviewed utterances have their proposals as labels. Also the ids of these utterances."""
-    proposed: dict[str, LabelStatus] = {}
-    for id_, status in progress.statuses.items():
-        batched = ledger.proposal(id_)
-        if status.state is UtteranceState.PROPOSED and batched is not None:
-            proposed[id_] = LabelStatus(status.state, batched.proposal.intents, batched.proposal.slots)
+    proposals = {
+        id_: ledger.proposal(id_)
+        for id_, status in progress.statuses.items()
+        if status.state is UtteranceState.PROPOSED
+    }
+    proposed = {
+        id_: LabelStatus(UtteranceState.PROPOSED, proposal.intents, proposal.slots)
+        for id_, proposal in proposals.items()
+    }
     return replace(progress, statuses={**progress.statuses, **proposed}), frozenset(proposed)
 
 

@@ -196,15 +196,13 @@ class Queues:
 
         reviewed: the annotator's last review. annotators: those who have chosen labels for the utterance.
         """
-        batched = ledger.proposal(utterance)
-        if batched is None or batched.proposal.intents is None:
-            return None
-        if isinstance(reviewed, Struck) and reviewed.intents == batched.proposal.intents:
+        proposed = ledger.proposal(utterance).intents
+        if proposed is None or (isinstance(reviewed, Struck) and reviewed.intents == proposed):
             return None
         is_second = self.assignment.is_second(annotator, utterance, annotators)
         if is_second and self._project.second is SecondAnnotatorMode.HAND:
             return None
-        return batched.proposal.intents
+        return proposed
 
     def _in_order(
         self, utterances: list[str], skipped: dict[str, int], annotator: str, doubts: Mapping[str, int] = {}
@@ -248,8 +246,7 @@ def group_by_batch(ledger: Ledger, utterances: Sequence[str]) -> list[tuple[str,
     """
     utterances_by_batch: dict[str, list[str]] = defaultdict(list)
     for utterance in utterances:
-        proposed = ledger.proposal(utterance)
-        utterances_by_batch["" if proposed is None else proposed.batch].append(utterance)
+        utterances_by_batch[ledger.proposal(utterance).batch].append(utterance)
     return list(utterances_by_batch.items())
 
 

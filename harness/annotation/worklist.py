@@ -244,13 +244,11 @@ class Worklist:
 
     def proposed_slots(self, utterance: str) -> Slots:
         """The slots of the proposal for the utterance; () without any."""
-        batched = self.ledger.proposal(utterance)
-        return () if batched is None else batched.proposal.slots or ()
+        return self.ledger.proposal(utterance).slots or ()
 
     def proposal(self, utterance: str) -> Intents | None:
         """The proposed labels of the utterance; None if there is no proposal, or no consensus."""
-        batched = self.ledger.proposal(utterance)
-        return None if batched is None else batched.proposal.intents
+        return self.ledger.proposal(utterance).intents
 
     def _read_queue(self) -> Queue:
         if self._given_ids:

@@ -99,7 +99,7 @@ class AnnotationSeat(BaseSeat):
         return self.search is None and self.own_desk.view.phase is AnnotationPhase.FINISHED
 
     def note_presence(self) -> None:
-        self.desk.present()
+        self.desk.note_presence()
 
     def note_earlier_page(self) -> None:
         self.desk.note_earlier_page()

@@ -78,6 +78,11 @@ class Bench:
         self.rows.extend(rows)
         self.commits.append(rows)
 
+    def wait(self, desk: AnnotationDesk, seconds: float) -> None:
+        """Lets some time go by until the next key."""
+        self.clock_s += seconds
+        desk.note_presence()
+
     @property
     def ledger(self) -> Ledger:
         return Ledger(LABELS, self.rows)

@@ -78,7 +78,7 @@ def test_labels_are_saved_sorted_and_shown_in_the_order_of_the_set() -> None:
     desk.toggle("stop")
     assert item(desk).chosen == ("stop", "thank")
     desk.comment(" Jo\u0308rg mumbled ")
-    bench.clock_s += 4
+    bench.wait(desk, 4)
     desk.save()
     (row,) = bench.rows
     assert isinstance(row, Labelled)
@@ -298,10 +298,10 @@ def test_time_counts_once_for_an_utterance_saved_before_and_after_its_proposal()
     desk = bench.desk(second=SecondAnnotatorMode.HAND, per_utterance=2, double_share=1.0)
     desk.accept_page()
     ben = bench.desk("ben")
-    bench.clock_s += 10
+    bench.wait(ben, 10)
     ben.toggle("thank")
     ben.save()
-    bench.clock_s += 5
+    bench.wait(ben, 5)
     ben.toggle("thank")
     ben.toggle("play")
     ben.save()
@@ -312,7 +312,7 @@ def test_time_counts_once_for_an_utterance_saved_before_and_after_its_proposal()
 
 def test_a_page_commits_accepted_and_struck_lines_together(bench: Bench, desk: AnnotationDesk) -> None:
     desk.strike_number(2)
-    bench.clock_s += 6
+    bench.wait(desk, 6)
     desk.accept_page()
     (rows,) = bench.commits
     accepted, struck = rows
