@@ -16,9 +16,8 @@ from rapidfuzz.process import extractOne
 from harness.base.grouping import group_by
 from harness.base.text_file import MAX_LISTED, Problems, shown
 from harness.base.user_text import known_name, name_key, person_name, to_nfc
-from harness.model.effect import EffectOutcome
 from harness.model.frozen import frozen
-from harness.model.judgment import EXERCISE, Category, Judgment, JudgmentStatus, ProposalShown
+from harness.model.judgment import EXERCISE, Category, Judgment, JudgmentStatus
 from harness.model.record import JudgmentGiven
 from harness.rating.figures.judged_responses import RatedSession
 from harness.rating.files.reading import JudgmentFile, ParsedJudgment, WrongCell
@@ -271,7 +270,6 @@ def _make_judgment(row: ParsedJudgment, place: _ResponsePlace, file: str, rater:
     """The judgment of a row. file: name of the file, unless the row names another."""
     values = row.values
     start_s, end_s = values.get("span_start_s"), values.get("span_end_s")
-    effect, proposed, unaided = row.text("effect"), row.text("proposed"), row.text("unaided")
     columns: dict[str, Any] = _UNKNOWN | {column: values[column] for column in _SAME_NAMES if column in values}
     return Judgment(
         id=row.text("id") or _content_id(row, place),
@@ -286,10 +284,6 @@ def _make_judgment(row: ParsedJudgment, place: _ResponsePlace, file: str, rater:
         session_id="" if place.trial.startswith(EXERCISE) else place.session.session_id,
         take=place.take,
         span_s=None if start_s is None or end_s is None else (float(str(start_s)), float(str(end_s))),
-        effect=EffectOutcome(effect) if effect else None,
-        proposed=Category(proposed) if proposed else None,
-        proposal_shown=ProposalShown(row.text("proposal_shown") or ProposalShown.NEVER),
-        unaided=Category(unaided) if unaided else None,
         imported_from=row.text("imported_from") or file,
         comment=to_nfc(row.text("comment")),
         **columns,
@@ -299,8 +293,8 @@ def _make_judgment(row: ParsedJudgment, place: _ResponsePlace, file: str, rater:
 _SAME_NAMES = (
     "item_id", "sub_flags", "flags", "confidence", "effect_claimed", "aid_path", "plays", "heard_ms",
     "time_to_answer_s", "transcript_shown", "round", "position", "shown_wall_s", "given_wall_s", "adjudicates",
-    "guideline_version", "tool_version", "proposed_probability", "program",
-    "program_confidence"
+    "guideline_version", "tool_version", "effect", "proposed", "proposed_probability", "proposal_shown", "unaided",
+    "program", "program_confidence"
 )  # fmt: skip
 """Columns that are fields of a judgment, with the same name."""
 

@@ -383,12 +383,12 @@ def _check_numbers(values: Mapping[str, Value]) -> None:
         )
 
 
-def _parse_enum_value(text: str, enum: type[StrEnum], column: str) -> str:
+def _parse_enum_value(text: str, enum: type[StrEnum], column: str) -> StrEnum:
     word = text.strip().lower().replace(" ", "_")
     allowed = [member.value for member in enum]
     if word not in allowed:
         raise WrongCell(f"{shown(text)} is not a value of {column}", nearest(word, allowed))
-    return word
+    return enum(word)
 
 
 def _parse_category(text: str, categories: Mapping[str, Category]) -> Category | None:
