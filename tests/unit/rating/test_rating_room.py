@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from harness.cli.rate_lines import item_lines
 from harness.model.effect import EffectOutcome, EffectSource
 from harness.model.errors import InputError, LogError
 from harness.model.judgment import Category, GoldItem, ItemFilter, JudgmentStatus, RatingRound
-from harness.model.record import JudgmentGiven, RatingRecord
+from harness.model.record import Clip, Entry, JudgmentGiven, RatingRecord
 from harness.model.stimulus import Waveform
 from harness.model.trial import Outcome, Recognition
 from harness.rating.desk import Desk
@@ -51,6 +51,16 @@ def folders(stored: Path, tmp_path: Path) -> list[Path]:
     return [Path(shutil.copytree(folder, tmp_path / folder.name)) for folder in sorted(stored.iterdir())]
 
 
+def saved_clip(log: SqliteLog, value: float = 0.0, start_s: float = 1.0) -> Clip:
+    """Stores a clip of a second whose samples have all one value."""
+    return log.save_clip(Waveform(np.full(8000, value, np.float32), 8000), start_s)
+
+
+def append(log: SqliteLog, entries: Sequence[Entry]) -> None:
+    for entry in entries:
+        log.append(entry.record)
+
+
 def test_answers_without_evidence_of_recognition_are_the_reason_why_nothing_can_be_judged(tmp_path: Path) -> None:
     """As of a device that reports no transcripts, with nobody to ask."""
     (tmp_path / "s1").mkdir()
@@ -58,10 +68,8 @@ def test_answers_without_evidence_of_recognition_are_the_reason_why_nothing_can_
     with SqliteLog(tmp_path / "s1") as log:
         rows.start(planned(1, trial_id="q1"), planned(2, trial_id="q2"))
         for trial_id in ("q1", "q2"):
-            clip = log.save_clip(Waveform(np.zeros(8000, np.float32), 8000), 1.0)
-            rows.trial(trial_id, Outcome.INCONCLUSIVE, Recognition.UNKNOWN, clip=clip)
-        for entry in rows.entries:
-            log.append(entry.record)
+            rows.trial(trial_id, Outcome.INCONCLUSIVE, Recognition.UNKNOWN, clip=saved_clip(log))
+        append(log, rows.entries)
     with pytest.raises(InputError, match="so 2 trials are inconclusive") as refused:
         open_room([tmp_path / "s1"])
     assert "`evidence: none`" in refused.value.remedy
@@ -135,20 +143,18 @@ def test_shares_stay_when_a_trial_is_answered_only_when_it_runs_again(tmp_path: 
     rows, names = Rows(), [f"q{number}" for number in range(1, 10)]
     with SqliteLog(folder) as log:
         rows.start(*(planned(number, trial_id=name) for number, name in enumerate(names, 1)))
-        clip = log.save_clip(Waveform(np.zeros(8000, np.float32), 8000), 1.0)
+        clip = saved_clip(log)
         for name in names:
             if name == "q2":
                 rows.trial(name, Outcome.MISHEARD, Recognition.NO)
             else:
                 rows.trial(name, clip=clip)
-        for entry in rows.entries:
-            log.append(entry.record)
+        append(log, rows.entries)
         with closing(open_room([folder], SHARED)) as room:
             before = raters_by_item(room.items, SHARED)
             written_count = len(rows.entries)
             rows.trial("q2", take=2, clip=clip)
-            for entry in rows.entries[written_count:]:
-                log.append(entry.record)
+            append(log, rows.entries[written_count:])
             room.refresh()
             after = raters_by_item(room.items, SHARED)
     assert (len(before), len(after)) == (8, 9)
@@ -161,18 +167,16 @@ def test_a_moved_response_stays_with_its_new_rater_when_its_trial_runs_again(tmp
     rows = Rows()
     with SqliteLog(folder) as log:
         rows.start(planned(1, trial_id="q1"))
-        rows.trial("q1", clip=log.save_clip(Waveform(np.zeros(8000, np.float32), 8000), 1.0))
-        rows.trial("q1", take=2, clip=log.save_clip(Waveform(np.full(8000, 0.5, np.float32), 8000), 9.0))
+        rows.trial("q1", clip=saved_clip(log))
+        rows.trial("q1", take=2, clip=saved_clip(log, 0.5, 9.0))
         second_take = next(index for index, entry in enumerate(rows.entries) if getattr(entry.record, "take", 1) == 2)
-        for entry in rows.entries[:second_take]:
-            log.append(entry.record)
+        append(log, rows.entries[:second_take])
         with closing(open_room([folder], SHARED)) as room:
             ((first_id, old_raters),) = raters_by_item(room.items, SHARED).items()
             (old_rater,) = old_raters
             new_rater, last_rater = (rater for rater in SHARED.raters if rater != old_rater)
             assert room.reassign(old_rater, (new_rater,), "carla") == (1, 0)
-            for entry in rows.entries[second_take:]:
-                log.append(entry.record)
+            append(log, rows.entries[second_take:])
             room.refresh()
             ((second_id, raters),) = raters_by_item(room.items, SHARED).items()
             assert (second_id == first_id, raters) == (False, {new_rater})
