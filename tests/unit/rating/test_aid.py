@@ -39,6 +39,7 @@ ALL_KNOWN = [
 
 
 def walk(facts: ResponseFacts, *answers: str) -> AidState:
+    """The aid after these answers; ValueError if it has ended before the last of them."""
     state = AidState.begin(facts)
     for answer in answers:
         state = state.answer(answer)
@@ -365,9 +366,7 @@ def test_prefilled_answers_are_shown_once() -> None:
 
 
 def test_endings_are_shown_with_their_key_and_notes() -> None:
-    state = AidState.begin(HEARD)
-    for answer in ("no", "no", "clear", "none", "gap", "much"):
-        state = state.answer(answer)
+    state = walk(HEARD, "no", "no", "clear", "none", "gap", "much")
     notes = ["Noted: too much.", "Noted: a fact is wrong or missing."]
     assert aid_lines(state, KEYS) == ["Partially correct. Key 2.", *notes]
     own_keys = RaterKeys(MappingProxyType({**KEYS.categories, Category.PARTIALLY_CORRECT: "P"}))
@@ -375,9 +374,7 @@ def test_endings_are_shown_with_their_key_and_notes() -> None:
     assert aid_lines(AidState.begin(ResponseFacts(Recognition.YES, truncated=True)), KEYS)[-1] == (
         "Put aside: the response is cut or not the first."
     )
-    waiting = (
-        AidState.begin(ResponseFacts(Recognition.YES, False, awaited=True)).answer("no").answer("no").answer("clear")
-    )
+    waiting = walk(ResponseFacts(Recognition.YES, False, awaited=True), "no", "no", "clear")
     assert aid_lines(waiting, KEYS)[-1] == "Held until the effect is known."
 
 
@@ -462,12 +459,8 @@ EXAMPLES = [
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[f"{example.query} {example.response}"[:60] for example in EXAMPLES])
 def test_the_aid_ends_where_the_guide_says(example: Example) -> None:
-    state = AidState.begin(
-        ResponseFacts(Recognition.YES, truncated=False, effect=example.seen, core_capability=example.core)
-    )
-    for answer in example.gives:
-        assert state.ending is None, state.path
-        state = state.answer(answer)
+    facts = ResponseFacts(Recognition.YES, truncated=False, effect=example.seen, core_capability=example.core)
+    state = walk(facts, *example.gives)
     assert state.ending is not None, state.path
     assert (state.ending.category, state.ending.sub_flags) == (example.category, example.sub_flags)
     assert len(state.steps) <= 8

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from harness.model.judgment import Category, Exercise, Flag, SubFlag
-from harness.model.trial import Recognition
-from harness.rating.aid import AidState, ResponseFacts
 from harness.rating.exercises import BUILT_IN_EXERCISES
 from harness.rating.guide import FLAG_TEXTS, GUIDE, KEYS, LABELS, RULES, SUB_FLAG_TEXTS
-from tests.unit.rating.test_aid import EXAMPLES
+from tests.unit.rating.test_aid import EXAMPLES, HEARD, TO_THE_ANSWER, walk
 
 
 def test_every_category_has_a_key_of_its_own_a_label_and_a_text() -> None:
@@ -23,7 +22,6 @@ def test_every_category_has_a_key_of_its_own_a_label_and_a_text() -> None:
     assert all(len(text.short) <= 54 for text in GUIDE.values()), "a short text must fit beside its key"
 
 
-TO_THE_ANSWER = ("no", "no", "clear", "none")
 GUIDE_WALKS: dict[str, tuple[str, ...]] = {
     "A spider has eight legs.": (*TO_THE_ANSWER, "yes", "complete"),
     "Music is stopping stopped.": ("no", "no", "clear", "right"),
@@ -63,9 +61,7 @@ def test_every_category_has_a_question_and_an_example_of_its_own() -> None:
 @pytest.mark.parametrize("category", list(Category))
 def test_the_examples_of_the_guide_text_come_out_of_the_aid(category: Category) -> None:
     for example in GUIDE[category].examples:
-        state = AidState.begin(ResponseFacts(Recognition.YES, truncated=False))
-        for answer in GUIDE_WALKS[example.response]:
-            state = state.answer(answer)
+        state = walk(HEARD, *GUIDE_WALKS[example.response])
         assert state.ending is not None, state.path
         assert state.ending.category is category
 
@@ -112,10 +108,7 @@ NOTED = {
 
 @pytest.mark.parametrize("exercise", BUILT_IN_EXERCISES, ids=[exercise.id for exercise in BUILT_IN_EXERCISES])
 def test_the_aid_agrees_with_every_exercise(exercise: Exercise) -> None:
-    state = AidState.begin(ResponseFacts(Recognition.YES, truncated=False, core_capability=exercise.core_capability))
-    for answer in WALKS[exercise.id]:
-        assert state.ending is None, state.path
-        state = state.answer(answer)
+    state = walk(replace(HEARD, core_capability=exercise.core_capability), *WALKS[exercise.id])
     assert state.ending is not None, state.path
     assert state.ending.category is exercise.category
     if exercise.id in NOTED:
