@@ -111,10 +111,8 @@ class Queues:
             if part is None:
                 continue
             total += 1
-            if part.is_chosen:
-                chosen_count += 1
-            if part.is_struck:
-                struck += 1
+            chosen_count += part.is_chosen
+            struck += part.is_struck
             if part.reviewed is not None:
                 totals[part.reviewed] += 1
             if part.is_chosen:
