@@ -36,38 +36,54 @@ from harness.model.record import Clip
 
 
 class Sheet(Screen[None]):
-    """A full screen, drawn anew five times a second."""
+    """A full screen, drawn anew five times a second. person: who presses the keys."""
 
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-slim"), (70, "-narrow"), (110, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-flat"), (20, "-low"), (32, "-tall")]  # noqa: RUF012
     help_text: str = ""
 
+    def __init__(self, person: str) -> None:
+        super().__init__()
+        self._person = person
+        self._view: View | None = None
+
     def show(self, view: View) -> None:
-        """Draws a new view."""
-        raise NotImplementedError
-
-    def replay(self, view: View | None, clip: Clip | None, operator: str, then: AnswerCallback | None = None) -> None:
-        """Asks the engine to play a stored clip on the bench's monitor. Shows a notice if that is not possible.
-
-        clip: None if the clip is not stored. then: gets the engine's answer.
-        """
-        if view is not None and view.welcome is not None and not view.welcome.has_monitor:
-            self.post_message(NoticeWanted("this bench has no monitor to replay on (`monitor:` in the bench)"))
-        elif view is not None and clip is None:
-            self.post_message(NoticeWanted("the sound around this event is not stored yet, or there was no microphone"))
-        elif view is not None and clip is not None:
-            self.post_message(CommandWanted(Replay(new_id(), operator, clip.name), "replay", then))
-
-    def session_lines(self) -> ComposeResult:
-        """The lines about the session, at the top of a screen."""
-        yield from (TitleLine(), GoneBanner(), StateWordBanner(), StateLine(), ProgressLine())
-
-    def show_lines(self, view: View) -> None:
-        """Draws the lines about the session, and the answer to the last command."""
+        """Draws a new view: the lines about the session, and the answer to the last command. Screens draw the rest."""
+        self._view = view
         for widget in self.query(Painted):
             if isinstance(widget, ViewWidget):
                 widget.show_view(view)
         self.query_one(NoticeLine).show(view.notice)
+
+    def post_notice(self, message: str) -> None:
+        self.post_message(NoticeWanted(message))
+
+    def action_pause(self) -> None:
+        """Pauses, or continues."""
+        view = self._view
+        state = view.state if view else None
+        paused = view is not None and view.progress.paused is not None
+        if paused or (state is not None and state.word is StateWord.PAUSED):
+            self.post_message(CommandWanted(Resume(new_id(), self._person), "continue"))
+        else:
+            self.post_message(CommandWanted(Pause(new_id(), self._person), "pause"))
+
+    def replay(self, clip: Clip | None, then: AnswerCallback | None = None) -> None:
+        """Asks the engine to play a stored clip on the bench's monitor. Shows a notice if that is not possible.
+
+        clip: None if the clip is not stored. then: gets the engine's answer.
+        """
+        view = self._view
+        if view is not None and view.welcome is not None and not view.welcome.has_monitor:
+            self.post_notice("this bench has no monitor to replay on (`monitor:` in the bench)")
+        elif view is not None and clip is None:
+            self.post_notice("the sound around this event is not stored yet, or there was no microphone")
+        elif view is not None and clip is not None:
+            self.post_message(CommandWanted(Replay(new_id(), self._person, clip.name), "replay", then))
+
+    def session_lines(self) -> ComposeResult:
+        """The lines about the session, at the top of a screen."""
+        yield from (TitleLine(), GoneBanner(), StateWordBanner(), StateLine(), ProgressLine())
 
 
 class Panel(ModalScreen[Any]):
@@ -100,7 +116,22 @@ class Panel(ModalScreen[Any]):
 SCROLL_KEYS = ("up", "down", "pageup", "pagedown", "home", "end", "space")
 
 
-class ReadingPanel(Panel):
+class TextPanel(Panel):
+    """A panel with a text that can be longer than the screen. KEYS: says how to leave it."""
+
+    KEYS: ClassVar[str]
+
+    def __init__(self, text: Text) -> None:
+        super().__init__()
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll():
+            yield Static(self._text, markup=False)
+            yield Static(Text(self.KEYS, style=palette.QUIET), markup=False)
+
+
+class ReadingPanel(TextPanel):
     """A panel with a text to read. Arrows, page up, page down and space scroll; any other key goes back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "page", "Page down")]
@@ -110,15 +141,7 @@ class ReadingPanel(Panel):
         padding: 0 2; background: $panel; border: solid $primary; scrollbar-size-vertical: 1;
     }
     """
-
-    def __init__(self, text: Text) -> None:
-        super().__init__()
-        self._text = text
-
-    def compose(self) -> ComposeResult:
-        with VerticalScroll():
-            yield Static(self._text, markup=False)
-            yield Static(Text("↑ ↓ scroll   escape goes back", style=palette.QUIET), markup=False)
+    KEYS = "↑ ↓ scroll   escape goes back"
 
     def on_key(self, event: events.Key) -> None:
         if event.key not in SCROLL_KEYS:
@@ -129,7 +152,7 @@ class ReadingPanel(Panel):
         self.query_one(VerticalScroll).scroll_page_down(animate=False)
 
 
-class HelpPanel(Panel):
+class HelpPanel(TextPanel):
     """The help of a screen. Escape, q, ? or F1 goes back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1,enter", "leave", "Back")]
@@ -139,15 +162,10 @@ class HelpPanel(Panel):
         padding: 1 2; background: $panel; border: solid $primary;
     }
     """
+    KEYS = "\nescape goes back"
 
     def __init__(self, text: str) -> None:
-        super().__init__()
-        self._text = text
-
-    def compose(self) -> ComposeResult:
-        with VerticalScroll():
-            yield Static(Text(self._text, style=palette.TEXT), markup=False)
-            yield Static(Text("\nescape goes back", style=palette.QUIET), markup=False)
+        super().__init__(Text(text, style=palette.TEXT))
 
 
 class LinePrompt(Panel):
@@ -254,12 +272,3 @@ class ChoicePanel(Panel):
         if 1 <= number <= len(self._choices):
             event.stop()
             self.dismiss(number - 1)
-
-
-def pause_or_resume(view: View | None, operator: str) -> CommandWanted:
-    """The command of the key p: pause, or continue."""
-    state = view.state if view else None
-    paused = view is not None and view.progress.paused is not None
-    if paused or (state is not None and state.word is StateWord.PAUSED):
-        return CommandWanted(Resume(new_id(), operator), "continue")
-    return CommandWanted(Pause(new_id(), operator), "pause")

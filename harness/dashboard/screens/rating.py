@@ -18,7 +18,7 @@ from harness.base.presence import Presence
 from harness.base.user_text import name_key
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded_app
-from harness.dashboard.messages import CommandWanted, NoticeWanted, new_id
+from harness.dashboard.messages import CommandWanted, new_id
 from harness.dashboard.rating_words import DIGIT_ROW, NEEDS_SHIFT, AzertyDigitCheck, key_name
 from harness.dashboard.screens.panels import ChoicePanel, LinePrompt, Sheet
 from harness.dashboard.watch import View
@@ -166,9 +166,7 @@ class RatingScreen(Sheet):
     help_text = HELP
 
     def __init__(self, rater: str, now_s: Callable[[], float] = time.monotonic) -> None:
-        super().__init__()
-        self._rater = rater
-        self._view: View | None = None
+        super().__init__(rater)
         self._item: FirstResponse | None = None
         self._item_id_to_show: tuple[str, str] | None = None
         """The response that stays or comes back on screen, if it is still to be judged."""
@@ -195,8 +193,7 @@ class RatingScreen(Sheet):
         yield KeyBar(KEY_BAR)
 
     def show(self, view: View) -> None:
-        self._view = view
-        self.show_lines(view)
+        super().show(view)
         if (
             self._pending_judgment is not None
             and self._is_committed
@@ -211,7 +208,7 @@ class RatingScreen(Sheet):
         self._write_progress(view)
 
     def _show_next(self, view: View) -> None:
-        waiting = responses_to_judge(view.progress, self._rater, self._given_judgments)
+        waiting = responses_to_judge(view.progress, self._person, self._given_judgments)
         current = next((response for response in waiting if _item_id(response) == self._item_id_to_show), None)
         item = current or (waiting[0] if waiting else None)
         if _item_id(item) != _item_id(self._item):
@@ -225,12 +222,12 @@ class RatingScreen(Sheet):
         self.query_one(ItemText).show((self._item, view.progress.totals.to_judge, self._comment))
 
     def _write_progress(self, view: View) -> None:
-        waiting = len(responses_to_judge(view.progress, self._rater))
+        waiting = len(responses_to_judge(view.progress, self._person))
         total = view.progress.totals.to_judge
         text = Text.assemble(
             ("Judging ", f"bold {palette.TEXT}"),
             (f"{total - waiting} of {total} done, {waiting} left", palette.TEXT),
-            (f"   rater {self._rater}", palette.QUIET),
+            (f"   rater {self._person}", palette.QUIET),
             ("" if self._pending_judgment is None else "   saving …", palette.YELLOW),
         )
         self.query_one("#rated", TextLine).write(text)
@@ -239,10 +236,10 @@ class RatingScreen(Sheet):
         """Saves a row, unless there is nothing to judge or the last key is not saved yet."""
         if self._item is None or self._pending_judgment is not None:
             return
-        earlier = own_judgment(self._item, self._rater)
+        earlier = own_judgment(self._item, self._person)
         row = new_row(
             Subject(self._item.trial.id, self._item.attempt, self._item.clip.sha256, take=self._item.take),
-            self._rater,
+            self._person,
             status,
             category,
             replaces=earlier.id if earlier else None,
@@ -260,16 +257,16 @@ class RatingScreen(Sheet):
         category = dict(KEYS).get(key) or BY_LETTER.get(key)
         if category is None and key not in ("u", "x", "f", "c"):
             if key in DIGIT_ROW:
-                self._post_notice(NEEDS_SHIFT)
+                self.post_notice(NEEDS_SHIFT)
             return
         event.stop()
         event.prevent_default()
-        if not guarded_app(self).accepts_key(event, self.on_key, self._post_notice):
+        if not guarded_app(self).accepts_key(event, self.on_key, self.post_notice):
             return
         if category is not None:
             question = self._azerty_check.question(key, category)
             if question:
-                self._post_notice(question)
+                self.post_notice(question)
             elif self._pending_judgment is not None:
                 self.app.bell()  # the next response is not on screen yet
             else:
@@ -277,9 +274,6 @@ class RatingScreen(Sheet):
         else:
             actions = {"x": self.action_skip, "f": self.action_flag, "c": self.action_comment, "u": self.action_undo}
             actions[key]()
-
-    def _post_notice(self, message: str) -> None:
-        self.post_message(NoticeWanted(message))
 
     def action_skip(self) -> None:
         self._judge("left for later", JudgmentStatus.SKIPPED)
@@ -294,7 +288,7 @@ class RatingScreen(Sheet):
                 flag, _ = FLAGS[index]
                 self._judge("put aside", JudgmentStatus.FLAGGED, flags=(flag.value,))
             else:
-                self._post_notice("that response is no longer on screen; nothing was done")
+                self.post_notice("that response is no longer on screen; nothing was done")
 
         if item_key is not None:
             self.app.push_screen(
@@ -320,7 +314,7 @@ class RatingScreen(Sheet):
             return
         if not self._given_judgments:
             self.app.bell()
-            self.post_message(NoticeWanted("there is nothing to undo in this sitting"))
+            self.post_notice("there is nothing to undo in this sitting")
             return
         self._save(withdrawal(self._given_judgments[-1]), "undone")
 
@@ -330,7 +324,7 @@ class RatingScreen(Sheet):
                 self._plays += 1
 
         if self._item is not None:
-            self.replay(self._view, self._item.clip, self._rater, on_answer)
+            self.replay(self._item.clip, on_answer)
 
     def _save(self, judgment: Judgment, label: str) -> None:
         """Sends a row to the engine. After a withdrawal, its response comes back; else the next one."""
@@ -348,7 +342,7 @@ class RatingScreen(Sheet):
                 self._given_judgments.append(judgment)
 
         self._pending_judgment, self._is_committed = judgment, False
-        self.post_message(CommandWanted(Judge(new_id(), self._rater, judgment), label, on_answer))
+        self.post_message(CommandWanted(Judge(new_id(), self._person, judgment), label, on_answer))
 
 
 def _item_id(item: FirstResponse | None) -> tuple[str, str] | None:

@@ -12,8 +12,8 @@ from textual.containers import Horizontal, Vertical
 
 from harness.base.foreign import plain_text
 from harness.dashboard.events import EventLine
-from harness.dashboard.messages import CommandWanted, NoticeWanted, new_id
-from harness.dashboard.screens.panels import Confirm, LinePrompt, Sheet, pause_or_resume
+from harness.dashboard.messages import CommandWanted, new_id
+from harness.dashboard.screens.panels import Confirm, LinePrompt, Sheet
 from harness.dashboard.watch import View
 from harness.dashboard.widgets.bars import KeyBar, NoticeLine
 from harness.dashboard.widgets.response import LastResponse
@@ -66,11 +66,6 @@ class RunScreen(Sheet):
     ]
     help_text = HELP
 
-    def __init__(self, operator: str) -> None:
-        super().__init__()
-        self._operator = operator
-        self._view: View | None = None
-
     def compose(self) -> ComposeResult:
         yield from self.session_lines()
         yield LevelMeters()
@@ -89,8 +84,7 @@ class RunScreen(Sheet):
         self.query_one(TrialList).focus()
 
     def show(self, view: View) -> None:
-        self._view = view
-        self.show_lines(view)
+        super().show(view)
         if view.meters is not None:
             self.query_one(LevelMeters).show(view.meters)
         self.query_one(TrialList).show(view.progress)
@@ -104,43 +98,36 @@ class RunScreen(Sheet):
     def add_events(self, lines: Sequence[EventLine]) -> None:
         self.query_one(EventLog).extend(lines)
 
-    def action_pause(self) -> None:
-        self.post_message(pause_or_resume(self._view, self._operator))
-
     def action_skip(self) -> None:
-        self._ask(
-            "Skip the running trial. Why?", lambda why: CommandWanted(Skip(new_id(), self._operator, why), "skip")
-        )
+        self._ask("Skip the running trial. Why?", lambda why: CommandWanted(Skip(new_id(), self._person, why), "skip"))
 
     def action_rerun(self) -> None:
         selected = self.query_one(TrialList).selected
         if selected is None:
             return
         name = plain_text(selected.trial.id, 30)
-        self.post_message(CommandWanted(Rerun(new_id(), self._operator, selected.trial.id), f"run {name} again"))
+        self.post_message(CommandWanted(Rerun(new_id(), self._person, selected.trial.id), f"run {name} again"))
 
     def action_note(self) -> None:
         running = self._view.progress.running if self._view else None
-        self._ask("Note", lambda text: CommandWanted(WriteNote(new_id(), self._operator, text, running), "note"))
+        self._ask("Note", lambda text: CommandWanted(WriteNote(new_id(), self._person, text, running), "note"))
 
     def action_mark(self) -> None:
         self._ask(
             "Mark this moment. Label?",
-            lambda label: CommandWanted(SetMark(new_id(), self._operator, label or "mark"), "mark"),
+            lambda label: CommandWanted(SetMark(new_id(), self._person, label or "mark"), "mark"),
             required=False,
         )
 
     def action_misspoke(self) -> None:
         state = self._view.state if self._view else None
         if state is not None and state.trial_id is not None and state.attempt is not None:
-            self.post_message(
-                CommandWanted(Misspoke(new_id(), self._operator, state.trial_id, state.attempt), "repeat")
-            )
+            self.post_message(CommandWanted(Misspoke(new_id(), self._person, state.trial_id, state.attempt), "repeat"))
 
     def action_abort(self) -> None:
         def on_decided(is_confirmed: bool | None) -> None:
             if is_confirmed:
-                self.post_message(CommandWanted(Abort(new_id(), self._operator), "abort"))
+                self.post_message(CommandWanted(Abort(new_id(), self._person), "abort"))
 
         if self._refuses():
             return
@@ -157,7 +144,7 @@ class RunScreen(Sheet):
         """Whether the engine is not running. If so, a notice says it before the operator writes a text in vain."""
         is_over = self._view is not None and self._view.is_over
         if is_over:
-            self.post_message(NoticeWanted("refused, the engine is not running"))
+            self.post_notice("refused, the engine is not running")
         return is_over
 
     def _ask(self, question: str, make_command: Callable[[str], CommandWanted], *, required: bool = True) -> None:

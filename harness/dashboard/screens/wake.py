@@ -16,9 +16,9 @@ from textual.content import Content
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded_app
-from harness.dashboard.messages import CommandWanted, NoticeWanted, new_id
+from harness.dashboard.messages import CommandWanted, new_id
 from harness.dashboard.rating_words import key_name
-from harness.dashboard.screens.panels import Sheet, pause_or_resume
+from harness.dashboard.screens.panels import Sheet
 from harness.dashboard.watch import View
 from harness.dashboard.widgets.bars import KeyBar, NoticeLine, RowList, highlight, move_keys
 from harness.dashboard.widgets.wake import DeviceBlocks
@@ -204,9 +204,7 @@ class WakeScreen(Sheet):
     help_text = HELP
 
     def __init__(self, reviewer: str) -> None:
-        super().__init__()
-        self._reviewer = reviewer
-        self._view: View | None = None
+        super().__init__(reviewer)
         self._seen_seq = 0
         self._saving = False
         self._reviewed_events: list[int] = []
@@ -223,8 +221,7 @@ class WakeScreen(Sheet):
         self.query_one(UnmatchedList).focus()
 
     def show(self, view: View) -> None:
-        self._view = view
-        self.show_lines(view)
+        super().show(view)
         self.query_one(DeviceBlocks).show(view, self._lines_for_devices())
         self.query_one(KeyBar).show(KEYS_WHEN_OVER if view.all_played or view.is_over else KEYS)
         caught_up = view.welcome is not None and self._seen_seq >= view.welcome.last_seq
@@ -253,23 +250,17 @@ class WakeScreen(Sheet):
             return
         event.stop()
         event.prevent_default()
-        if not guarded_app(self).accepts_key(event, self.on_key, self._post_notice):
+        if not guarded_app(self).accepts_key(event, self.on_key, self.post_notice):
             return
         if verdict is not None:
             self.action_review(verdict.value)
         else:
             self.action_take_back()
 
-    def _post_notice(self, message: str) -> None:
-        self.post_message(NoticeWanted(message))
-
-    def action_pause(self) -> None:
-        self.post_message(pause_or_resume(self._view, self._reviewer))
-
     def action_replay(self) -> None:
         event = self._selected_event()
         if event is not None:
-            self.replay(self._view, event.clip, self._reviewer)
+            self.replay(event.clip)
 
     def action_review(self, value: str) -> None:
         event = self._selected_event()
@@ -285,13 +276,13 @@ class WakeScreen(Sheet):
             self._save(self._reviewed_events[-1], None, "taken back")
         else:
             self.app.bell()
-            self._post_notice("this event has no review to withdraw")
+            self.post_notice("this event has no review to withdraw")
 
     def _selected_event(self) -> UnmatchedWake | None:
         """The selected event. Shows a notice if there is none."""
         event = self.query_one(UnmatchedList).selected
         if event is None:
-            self._post_notice("there is no event to review")
+            self.post_notice("there is no event to review")
         return event
 
     def _save(self, seq: int, verdict: ReviewVerdict | None, label: str) -> None:
@@ -317,5 +308,5 @@ class WakeScreen(Sheet):
                 unmatched.select_next(seq)
 
         self._saving = True
-        review = Review(new_id(), self._reviewer, seq, verdict)
+        review = Review(new_id(), self._person, seq, verdict)
         self.post_message(CommandWanted(review, f"event {seq}: {label}", answered))
