@@ -111,8 +111,10 @@ class Queues:
             if part is None:
                 continue
             total += 1
-            chosen_count += part.is_chosen
-            struck += part.is_struck
+            if part.is_chosen:
+                chosen_count += 1
+            if part.is_struck:
+                struck += 1
             if part.reviewed is not None:
                 totals[part.reviewed] += 1
             if part.is_chosen:
