@@ -60,9 +60,9 @@ class ConstantStretches:
             self._compare(block)
             yield block
 
-    def read(self, blocks: Iterable[npt.NDArray[np.int16]]) -> None:
-        """Reads as many blocks as are needed."""
-        for _ in self.observe_blocks(blocks):
+    def read(self, observed_blocks: Iterable[npt.NDArray[np.int16]]) -> None:
+        """Reads as many blocks of `observe_blocks` as are needed."""
+        for _ in observed_blocks:
             if self.decided:
                 return
 

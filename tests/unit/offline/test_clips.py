@@ -297,6 +297,17 @@ def hour(path: Path, labels: tuple[LabelledPhrase, ...], rate_hz: int = RATE_HZ)
 LABELS = (LabelledPhrase(2.0, 2.2), LabelledPhrase(4.5, 5.5), LabelledPhrase(5.9, 6.5), LabelledPhrase(8.0, 8.2))
 
 
+def test_stored_scores_and_new_ones_find_the_same_silence_in_a_long_recording(tmp_path: Path) -> None:
+    samples = np.full(100 * RATE_HZ, 7, np.int16)  # more than one block
+    samples[20 * RATE_HZ : 30 * RATE_HZ : 2] = 9
+    soundfile.write(tmp_path / "h.wav", samples, RATE_HZ, subtype="PCM_16")
+    labels = (LabelledPhrase(21.0, 22.0), LabelledPhrase(81.0, 82.0))
+    file = ListedFile(ListKind.LABELLED, 0, "h.wav", str(tmp_path / "h.wav"), labels=labels)
+    player = FilePlayer(LateEngine(), Evaluation(Task("late", ""), hashes=True), ScoreCache(tmp_path / "s", print))
+    assert [player.play(file).silent_labels for _ in range(2)] == [(1,), (1,)]
+    assert player.cached_files == 1
+
+
 @pytest.mark.parametrize("rate_hz", [RATE_HZ, 22_050])
 def test_a_label_where_a_recording_has_no_sound_does_not_count(tmp_path: Path, rate_hz: int) -> None:
     file = hour(tmp_path / "h.wav", LABELS, rate_hz)
