@@ -351,19 +351,14 @@ class MicroScores:
 
         Sums of float32 probabilities are exact in float64, so the mean is rounded once, like the package's.
         """
-        if not len(new_probabilities):
-            return
-        probabilities = np.concatenate([self._last_probabilities, new_probabilities.astype(np.float64)])
-        missing = max(0, self._window - 1 - len(self._last_probabilities))
+        probabilities = np.concatenate([self._last_probabilities, new_probabilities], dtype=np.float64)
+        means = np.zeros(len(new_probabilities), np.float32)
         count = len(probabilities) - self._window + 1
-        means = np.zeros(len(new_probabilities))
         if count > 0:
-            sums = probabilities[:count].copy()
-            for back in range(1, self._window):
-                sums += probabilities[back : back + count]
-            means[min(missing, len(new_probabilities)) :] = sums / self._window
-        self._last_probabilities = probabilities[max(0, len(probabilities) - self._window + 1) :]
-        self._score_parts.append(means.astype(np.float32))
+            sums = np.correlate(probabilities, np.ones(self._window))
+            means[len(means) - count :] = sums / self._window
+        self._last_probabilities = probabilities[max(0, count) :]
+        self._score_parts.append(means)
 
 
 class _KernelModel:

@@ -7,7 +7,6 @@ import math
 import operator
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -69,7 +68,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 def crossings(scores: npt.NDArray[np.float32], threshold: float, refractory_steps: float) -> npt.NDArray[np.intp]:
     """Indices at which a spot begins: the score is above the threshold, and the last score above it lies at least
     `refractory_steps` steps back. The first score above the threshold always begins a spot."""
-    above = np.flatnonzero(scores > threshold)
+    above = (scores > threshold).nonzero()[0]
     if not len(above):
         return above
     fresh = np.empty(len(above), dtype=bool)
@@ -102,9 +101,10 @@ def compute_scores(engine: ScoresSound, blocks: Iterable[npt.NDArray[np.int16]])
     """The scores of a whole sound from fresh state, one track per phrase."""
     stream: ScoreStream = engine.begin()
     parts: list[tuple[ScoreTrack, ...]] = []
-    for block in split_blocks(blocks):
+    for index, block in enumerate(split_blocks(blocks)):
+        if index:
+            parts.append(stream.take(flush=False))
         stream.feed(block)
-        parts.append(stream.take(flush=False))
     parts.append(stream.take(flush=True))
     return join_tracks(parts)
 
@@ -314,9 +314,11 @@ class FilePlayer:
     def _play_once(self, file: ListedFile, began_s: float) -> FileOutcome:
         """One attempt at a file. began_s: processor time of this process when the first attempt began."""
         facts, evaluation = self._facts, self._evaluation
-        with self._open(file) as (opened, constant):
-            tail_s = evaluation.tail_s if file.kind in _WITH_TAIL else 0.0
-            sound = PaddedSound(opened, tail_s, facts.rate_hz) if tail_s else opened
+        condition = evaluation.condition(file.number)
+        hashed = condition is None and (evaluation.hashes or self._cache is not None)
+        with open_sound(file.path, facts.rate_hz, resample=evaluation.resample, hashed=hashed) as opened:
+            opened.constant = constant = ConstantStretches(_stretches(file, opened, condition))
+            sound = self._played_sound(file, opened, constant, condition)
             self._demand_length(file, sound)
             reference = read_reference(file.reference) if file.reference else ""
             spots: tuple[OfflineSpot, ...] = ()
@@ -361,21 +363,26 @@ class FilePlayer:
         quiet_s = quiet_end_s(tail_samples, facts.rate_hz)
         return None if quiet_s is None else round(quiet_s * 1000)
 
-    @contextmanager
-    def _open(self, file: ListedFile) -> Iterator[tuple[OpenSound | SoundInCondition, ConstantStretches]]:
-        """The file itself, or rendered in its condition; and which of its stretches are constant (no sound). Stretch 0
-        is the whole file, the others are its labels."""
-        facts, evaluation = self._facts, self._evaluation
-        condition = evaluation.condition(file.number)
-        hashed = condition is None and (evaluation.hashes or self._cache is not None)
-        with open_sound(file.path, facts.rate_hz, resample=evaluation.resample, hashed=hashed) as sound:
-            sound.constant = constant = ConstantStretches(_stretches(file, sound, condition))
-            if condition is None:
-                yield sound, constant
-                return
-            constant.read(sound.blocks())
-        _demand_no_silence(file, constant)
-        # The file was opened first: it is usable in a condition only if it is usable as it is.
+    def _played_sound(
+        self, file: ListedFile, opened: OpenSound, constant: ConstantStretches, condition: SoundCondition | None
+    ) -> _PlayedSound:
+        """The sound that the engine hears: the open file itself, or rendered in its condition; with the tail.
+
+        constant: which stretches of the file itself are constant (no sound)."""
+        evaluation = self._evaluation
+        sound: OpenSound | SoundInCondition = opened
+        if condition is not None:
+            # The file was opened first: it is usable in a condition only if it is usable as it is.
+            constant.read(opened.blocks())
+            _demand_no_silence(file, constant)
+            sound = self._in_condition(file, condition, opened.assumed)
+        if evaluation.tail_s and file.kind in _WITH_TAIL:
+            return PaddedSound(sound, evaluation.tail_s, self._facts.rate_hz)
+        return sound
+
+    def _in_condition(self, file: ListedFile, condition: SoundCondition, assumed: str) -> SoundInCondition:
+        """A file rendered in its condition. assumed: what was assumed about its length."""
+        facts = self._facts
         if self._renderer is None:
             from harness.sound.stimuli.renderer import Renderer  # imported here: slow
 
@@ -385,7 +392,7 @@ class FilePlayer:
         stored_length = None
         if self._cache is not None and self._scores is not None:
             stored_length = self._cache.length(facts.fingerprint, key)
-        yield SoundInCondition(self._renderer, recipe, key, stored_length, sound.assumed), constant
+        return SoundInCondition(self._renderer, recipe, key, stored_length, assumed)
 
     def _scored_spots(
         self, engine: ScoresSound, sound: _PlayedSound, constant: ConstantStretches, file: ListedFile

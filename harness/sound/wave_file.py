@@ -149,6 +149,8 @@ def find_sound(file: BinaryIO, length: int) -> WaveLayout:
         name, size = head[:4], struct.unpack_from(f"{order}I", head, 4)[0]
         position += 8
         if name == b"data":
+            if size == length - position < _UNKNOWN_32:  # nearly every file
+                return WaveLayout(form, position, size, assumed, order)
             sizes = _Sizes(size, long_data, riff_size, position, length)
             min_trailing_bytes = (
                 _MIN_REST_S * (struct.unpack_from(f"{order}I", form, 8)[0] or _RATE_BYTES) if form else 0
@@ -309,6 +311,8 @@ def read_error(error: OSError) -> UnusableSound:
 
 def state_of(file: BinaryIO) -> tuple[int, int] | None:
     """Size and modification time, which show a write to the file; None in memory or in a store."""
+    if isinstance(file, io.BytesIO):  # as most files are, and an exception takes longer
+        return None
     try:
         status = os.fstat(file.fileno())
     except io.UnsupportedOperation:
