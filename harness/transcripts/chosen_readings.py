@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain, product
 from math import prod
-from operator import getitem
 from typing import NamedTuple
 
 from harness.transcripts.alignment import Alignments
 from harness.transcripts.alignment_tables import DELETION, INSERTION, SUBSTITUTION
-from harness.transcripts.readings import Choice, Readings, options
+from harness.transcripts.readings import Readings
 
 MAX_COMBINATIONS = 64
 MAX_COMBINED_WORDS = 10_000
@@ -27,12 +26,15 @@ class _Way(NamedTuple):
     """A way to read a text. numbers: for each piece of it, the number of its reading."""
 
     text: str
-    pieces: Sequence[Choice]
+    pieces: Readings
     numbers: tuple[int, ...]
 
     def word_numbers(self) -> list[int]:
         """For each word, the number of its reading; before them 0, for the beginning."""
-        return [0, *(number for piece, number in zip(self.pieces, self.numbers, strict=True) for _ in piece[number])]
+        word_numbers = [0]
+        for piece, number in zip(self.pieces, self.numbers, strict=True):
+            word_numbers += [number] if isinstance(piece, str) else [number] * len(piece[number])
+        return word_numbers
 
 
 def choose_readings(pairs: Sequence[tuple[Readings, Readings]]) -> Iterator[tuple[str, str] | None]:
@@ -70,19 +72,21 @@ def choose_readings(pairs: Sequence[tuple[Readings, Readings]]) -> Iterator[tupl
 
 def _combinations(reference: Readings, hypothesis: Readings) -> list[tuple[_Way, _Way]]:
     """All combinations of readings; none if networks have to align the texts."""
-    pieces, others = tuple(map(options, reference)), tuple(map(options, hypothesis))
-    count = prod(map(len, pieces + others))
-    if count > MAX_COMBINATIONS or count * len(pieces + others) > MAX_COMBINED_WORDS:
+    choices = [piece for piece in reference + hypothesis if not isinstance(piece, str)]
+    count = prod(map(len, choices))
+    if count > MAX_COMBINATIONS or count * len(reference + hypothesis) > MAX_COMBINED_WORDS:
         return []
-    if () in chain.from_iterable(pieces + others):
+    if () in chain.from_iterable(choices):
         return []
-    return list(product(_ways(pieces), _ways(others)))
+    return list(product(_ways(reference), _ways(hypothesis)))
 
 
-def _ways(pieces: Sequence[Choice]) -> list[_Way]:
+def _ways(pieces: Readings) -> list[_Way]:
+    texts = [(piece,) if isinstance(piece, str) else tuple(map(" ".join, piece)) for piece in pieces]
+    all_numbers = product(*map(range, map(len, texts)))
     return [
-        _Way(" ".join(chain.from_iterable(map(getitem, pieces, numbers))), pieces, numbers)
-        for numbers in product(*map(range, map(len, pieces)))
+        _Way(" ".join(chosen_texts), pieces, numbers)
+        for chosen_texts, numbers in zip(product(*texts), all_numbers, strict=True)
     ]
 
 

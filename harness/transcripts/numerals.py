@@ -7,6 +7,7 @@ everywhere. A spoken digit 0 is written "zero", and "oh" in a text counts as the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 # fmt: off
 _ONES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
@@ -81,10 +82,11 @@ def integer(text: str, *, grouped: bool = False) -> list[str]:
     return _without_repeats([*readings, digits(text)])
 
 
-def number(text: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def number(text: str) -> tuple[str, ...]:
     """Readings of a number as it is written, with commas between its thousands, and a decimal point."""
     whole, point, part = text.replace(",", "").partition(".")
-    return decimals(whole, part) if point else integer(whole, grouped="," in text)
+    return tuple(decimals(whole, part) if point else integer(whole, grouped="," in text))
 
 
 def money(text: str, currency: Sequence[str], scale: str = "") -> list[str]:

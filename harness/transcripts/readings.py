@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence, Set
 from itertools import chain
+from operator import add
 from typing import cast
 
 from harness.model.transcript import Rewriting
@@ -95,7 +96,10 @@ def first(pieces: Readings) -> Words:
     """The words of a text in the first reading of each choice, as they are shown."""
     if is_single(pieces):
         return cast("Words", pieces)
-    return tuple(chain.from_iterable(options(piece)[0] for piece in pieces))
+    words: list[str] = []
+    for piece in pieces:
+        words += (piece,) if isinstance(piece, str) else piece[0]
+    return tuple(words)
 
 
 def is_single(pieces: Readings) -> bool:
@@ -166,7 +170,15 @@ def with_both_spacings(pieces: Readings, others: Readings, separate_words: Set[s
 
     separate_words: words that are never part of another word, such as those of numerals.
     """
+    words, other_words = first(pieces), first(others)
+    if not (_writes_as_one(other_words, words) or _writes_as_one(words, other_words)):
+        return pieces, others  # as nearly always
     return _join_split_words(pieces, others, separate_words), _join_split_words(others, pieces, separate_words)
+
+
+def _writes_as_one(words: Words, others: Words) -> bool:
+    """Whether one of the words is two words in a row of the other text."""
+    return not set(words).isdisjoint(map(add, others, others[1:]))
 
 
 def narrow(pieces: Readings, others: Readings) -> Readings:
@@ -177,7 +189,8 @@ def narrow(pieces: Readings, others: Readings) -> Readings:
     """
     if is_single(pieces):
         return pieces
-    other_words = {word for piece in others for reading in options(piece) for word in reading}
+    choices = [piece for piece in others if not isinstance(piece, str)]
+    other_words = {*first(others), *chain.from_iterable(chain.from_iterable(choices))}
 
     def count_alone(reading: Words) -> int:
         return sum(word not in other_words for word in reading)

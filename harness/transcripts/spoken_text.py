@@ -6,7 +6,7 @@ Spellings, abbreviations, units and contractions: see english_words.py. A readin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -104,9 +104,11 @@ def english_tokens(text: str) -> Iterator[Token]:
     """The tokens of a text that is clean."""
     end = 0
     for match in _TOKEN.finditer(text):
-        kind = match.lastgroup or ""
-        yield Token(kind, match[0].lower(), match[0], match.start() > end or not end, _readings_alone(kind, match[0]))
-        end = match.end()
+        kind, raw = match.lastgroup or "", match[0]
+        spaced, end = match.start() > end or not end, match.end()
+        # Before a space or the end, it is silent; elsewhere it may be a dot.
+        is_full_stop = raw == "." and text[end : end + 1].strip() == ""
+        yield Token(kind, raw.lower(), raw, spaced, () if is_full_stop else _readings_alone(kind, raw))
 
 
 @lru_cache(maxsize=1 << 15)
@@ -138,32 +140,23 @@ class _EnglishReader:
     out: list[Piece] = field(default_factory=list)
 
     def pieces(self) -> Readings:
-        readers: dict[str, Callable[[Token], None]] = {
-            "web": self._read_web_address,
-            "date": self._read_date,
-            "time": self._read_time,
-            "decade": self._read_decade,
-            "ordinal": self._read_ordinal,
-            "height": self._read_height,
-            "fraction": self._read_fraction,
-            "decimal": self._read_number,
-            "number": self._read_number,
-            "word": self._read_word,
-            "sign": self._read_sign,
-        }
-        tokens = self.tokens
-        while (token := tokens[self.position]) is not _END:
-            self.position += 1
+        tokens, out = self.tokens, self.out
+        position = 0
+        while (token := tokens[position]) is not _END:
+            position += 1
+            alone = token.alone
             if (
-                token.alone is None
-                or tokens[self.position].text in _JOINERS
+                alone is None
+                or tokens[position].text in _JOINERS
                 or (self.numeric and token.text in _CHANGED_AFTER_NUMBERS)
             ):
-                readers[token.kind](token)
-            elif token.alone:
-                self.out += token.alone
+                self.position = position
+                _READERS[token.kind](self, token)
+                position = self.position
+            elif alone:
+                out += alone
                 self.numeric = token.text in NUMBER_WORDS
-        return tuple(self.out)
+        return tuple(out)
 
     def _peek(self, ahead: int = 0) -> Token:
         return self.tokens[self.position + ahead] if self.position + ahead < len(self.tokens) else _END
@@ -242,7 +235,7 @@ class _EnglishReader:
             amounts = numerals.money(number_text, CURRENCIES[CODES[code]])
             self._add([*amounts, *(f"{reading} {code}" for reading in numerals.number(number_text))], numeric=True)
             return
-        readings = numerals.number(number_text)
+        readings: Sequence[str] = numerals.number(number_text)
         if len(number_text) == 2 and number_text[0] == "0" and not self.numeric and not self._peek().text[:1].isdigit():
             readings = [*readings, *numerals.integer(number_text[1])]  # as in "track 07"
         if number_text.isdigit() and len(number_text) <= 2 and self._read_day_before_month(int(number_text), readings):
@@ -262,7 +255,7 @@ class _EnglishReader:
             self.position += 1
         return value
 
-    def _read_day_before_month(self, day: int, readings: list[str]) -> bool:
+    def _read_day_before_month(self, day: int, readings: Sequence[str]) -> bool:
         """Reads a day before a month, such as 5 January. readings: those of the day alone, which come first."""
         month = MONTHS.get(self._peek().text)
         if month is None or not 1 <= day <= 31:
@@ -291,7 +284,7 @@ class _EnglishReader:
 
     def _read_word(self, token: Token) -> None:
         if token.text in _WORD_LETTERS and self._stands_alone():
-            self._add([token.text])
+            self.out.append(token.text)
             return
         if (
             self._read_phrase(token)
@@ -318,7 +311,7 @@ class _EnglishReader:
 
     def _stands_alone(self) -> bool:
         """Whether the neighbours of a letter do not change its reading."""
-        next_token = self._peek()
+        next_token = self.tokens[self.position]
         return (
             next_token.kind == "word"
             and next_token.alone is not None
@@ -565,6 +558,21 @@ class _EnglishReader:
     def _read_web_address(self, token: Token) -> None:
         for part in re.findall(r"[^\W_\d]+|\d+|[^\w\s]|_", re.sub("^https?://", "", token.text)):
             self._add(numerals.integer(part) if part.isdigit() else IN_ADDRESSES.get(part, [part]))
+
+
+_READERS: Mapping[str, Callable[[_EnglishReader, Token], None]] = {
+    "web": _EnglishReader._read_web_address,
+    "date": _EnglishReader._read_date,
+    "time": _EnglishReader._read_time,
+    "decade": _EnglishReader._read_decade,
+    "ordinal": _EnglishReader._read_ordinal,
+    "height": _EnglishReader._read_height,
+    "fraction": _EnglishReader._read_fraction,
+    "decimal": _EnglishReader._read_number,
+    "number": _EnglishReader._read_number,
+    "word": _EnglishReader._read_word,
+    "sign": _EnglishReader._read_sign,
+}
 
 
 @lru_cache(maxsize=1 << 15)

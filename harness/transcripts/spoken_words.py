@@ -453,12 +453,17 @@ def says_numerals(language: str) -> bool:
 
 def spoken_readings(text: str, language: str = ENGLISH) -> Readings:
     """The words of a text, with choices where there are several readings. language: a BCP 47 tag."""
+    return spoken_reader(language)(text)
+
+
+def spoken_reader(language: str) -> Callable[[str], Readings]:
+    """The function that reads the texts of a language, as `spoken_readings` does."""
     code = primary_language(language)
     if code == ENGLISH:
-        return _english_pieces(text)
+        return _english_pieces
     if can_read_numerals(code):
-        return numeral_readings(_clean(text), code)
-    return tuple(plain(text).split())
+        return lambda text: numeral_readings(_clean(text), code)
+    return lambda text: tuple(plain(text).split())
 
 
 def comparable(pieces: Readings, others: Readings) -> tuple[Readings, Readings]:
@@ -473,7 +478,7 @@ def _english_pieces(text: str) -> Readings:
         text = text.lower()  # a text in capitals does not show which words are Roman numerals or letters
     if _ACROSS_SPACES.search(text):
         return english_readings(_without_accents(_clean(text)))
-    return token_readings([token for chunk in text.split() for token in _chunk_tokens(chunk)])
+    return token_readings(chain.from_iterable(map(_chunk_tokens, text.split())))
 
 
 @lru_cache(maxsize=1 << 15)

@@ -187,8 +187,13 @@ class WordRules:
         """The readings of each text; None if each has only one."""
         if not self.has_readings:
             return None
+        from harness.transcripts.spoken_words import spoken_reader  # here, since its lists take a while to read
+
+        read = spoken_reader(self.language)
         # The text of a query often occurs many times.
-        readings_of_text = {text: self.readings(text) for text in dict.fromkeys(transcripts.texts)}
+        readings_of_text = {text: read(text) for text in dict.fromkeys(transcripts.texts)}
+        if self.rewriting is not None:
+            readings_of_text = {text: rewrite(pieces, self.rewriting) for text, pieces in readings_of_text.items()}
         return [readings_of_text[text] for text in transcripts.texts]
 
     def texts(self, transcripts: Transcripts, pieces: Sequence[Readings] | None = None) -> Sequence[str]:
