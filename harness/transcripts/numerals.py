@@ -146,6 +146,12 @@ def times(hour: int, minute: int) -> list[str]:
         hand = ["quarter", "a quarter", "fifteen"] if away == 15 else [cardinal(away)]
         words, hour_said = (("past", "after"), name) if minute < 30 else (("to", "till", "of", "before"), following)
         readings += [f"{amount} {word} {hour_said}" for amount in hand for word in words]
+    if minute == 0 and hour % 12 == 0:
+        readings.append("noon" if hour == 12 else "midnight")
+    if hour == 0 or hour > 12:
+        half = "p" if 12 < hour < 24 else "a"
+        short = clock_time(hour % 12 or 12, minute)
+        readings += [f"{short} {half} m", f"{short} {half}m"]
     return _without_repeats(readings)
 
 
