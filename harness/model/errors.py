@@ -165,13 +165,3 @@ def demand_main_options(rows: Iterable[tuple[str, object, str, object]]) -> None
     for option, is_given, main, has_main in rows:
         if is_given and not has_main:
             raise InputError(f"{option} needs {main}", remedy=f"Add it, or remove {option}")
-
-
-def refuse_options(rows: Iterable[tuple[object, str, str]]) -> None:
-    """Raises InputError for the first combination of options that cannot be used.
-
-    rows: whether the combination is given, the problem, and the remedy.
-    """
-    for is_given, problem, remedy in rows:
-        if is_given:
-            raise InputError(problem, remedy=remedy)

@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from harness.base.text_file import checked_encoding
 from harness.base.whole_file import demand_folder
 from harness.model.choices import HANG_AFTER_S, TWV_BETA, LimitBasis, TargetBasis
-from harness.model.errors import InputError, Place, demand_main_options, refuse_options
+from harness.model.errors import InputError, Place, demand_main_options
 from harness.model.frozen import frozen
 from harness.model.offline import TOLERANCE_S, EngineFacts, EngineKind, Evaluation, LeadInRef, Task
 from harness.model.stimulus import SoundCondition
@@ -104,74 +104,47 @@ class EvaluationRequest:
     """Time allowed for a file beyond what its length explains."""
 
     def __post_init__(self) -> None:
-        refuse_options((
-            (
-                not (self.with_phrase or self.without_phrase or self.referenced),
+        if not (self.with_phrase or self.without_phrase or self.referenced):
+            raise InputError(
                 "no recordings are given",
-                "Give folders with --in (with the phrase) and --out (without), or lists with -i, --oov or -c",
-            ),
-            (self.labels and not self.long, "--long-labels needs the recordings", "Name them with --long"),
-            (self.tier and not self.long, "--tier applies to labelled recordings", "Name them with --long"),
-        ))  # fmt: skip
+                remedy="Give folders with --in (with the phrase) and --out (without), or lists with -i, --oov or -c",
+            )
+        if self.labels and not self.long:
+            raise InputError("--long-labels needs the recordings", remedy="Name them with --long")
+        if self.tier and not self.long:
+            raise InputError("--tier applies to labelled recordings", remedy="Name them with --long")
         if self.encoding:
             checked_encoding(self.encoding)
-        refuse_options((
-            (
-                self.tolerance_s != TOLERANCE_S and not self.long,
-                "--label-tolerance applies to labelled recordings",
-                "Name them with --long",
-            ),
-            (
-                [*self.inside, *self.outside, *self.long].count("-") > 1,
-                "standard input is named twice",
-                "Name a folder for one of them",
-            ),
-            (
-                self.with_phrase and self.referenced,
-                "-c and -i cannot be used together",
-                "Run one evaluation for each, with separate logs",
-            ),
-            (
-                self.words and not self.referenced,
-                "-w needs -c",
-                "Give a list of audio and reference files: -c list.csv",
-            ),
-            (
-                self.count_in_vocabulary and self.words,
-                "-u cannot be used with -w",
-                "Omit -u; word errors have no false accepts",
-            ),
-            (
-                self.tail_s and not (self.inv or self.inside or self.referenced),
-                "--tail pads recordings with the phrase",
-                "Give some with --in, -i or -c",
-            ),
-            (
-                self.tail_s and self.vad,
-                "--tail cannot be used with -a, which removes silence",
-                "Omit one of them",
-            ),
-            (
-                self.resume and self.force,
-                "--resume and --force cannot be used together",
-                "Give only one of them",
-            ),
-            (
-                self.continuous and not (self.oov or self.outside),
-                "--continuous needs out-of-vocabulary files",
-                "Give --oov or --out",
-            ),
-            (
-                self.continuous and self.conditions,
+        if self.tolerance_s != TOLERANCE_S and not self.long:
+            raise InputError("--label-tolerance applies to labelled recordings", remedy="Name them with --long")
+        if [*self.inside, *self.outside, *self.long].count("-") > 1:
+            raise InputError("standard input is named twice", remedy="Name a folder for one of them")
+        if self.with_phrase and self.referenced:
+            raise InputError(
+                "-c and -i cannot be used together", remedy="Run one evaluation for each, with separate logs"
+            )
+        if self.words and not self.referenced:
+            raise InputError("-w needs -c", remedy="Give a list of audio and reference files: -c list.csv")
+        if self.count_in_vocabulary and self.words:
+            raise InputError("-u cannot be used with -w", remedy="Omit -u; word errors have no false accepts")
+        if self.tail_s and not (self.inv or self.inside or self.referenced):
+            raise InputError("--tail pads recordings with the phrase", remedy="Give some with --in, -i or -c")
+        if self.tail_s and self.vad:
+            raise InputError("--tail cannot be used with -a, which removes silence", remedy="Omit one of them")
+        if self.resume and self.force:
+            raise InputError("--resume and --force cannot be used together", remedy="Give only one of them")
+        if self.continuous and not (self.oov or self.outside):
+            raise InputError("--continuous needs out-of-vocabulary files", remedy="Give --oov or --out")
+        if self.continuous and self.conditions:
+            raise InputError(
                 "--continuous cannot be used with --conditions: its state would carry over between conditions",
-                "Omit one of them",
-            ),
-            (
-                self.continuous and self.shard is not None,
+                remedy="Omit one of them",
+            )
+        if self.continuous and self.shard is not None:
+            raise InputError(
                 "--continuous cannot be used with --shard: the engine's state passes from file to file",
-                "Omit one of them",
-            ),
-        ))  # fmt: skip
+                remedy="Omit one of them",
+            )
         demand_main_options([("--task-hours", self.task_hours != TASK_HOURS, "--cluster", self.cluster)])
         if self.cluster and self.jobs > 1:
             raise InputError(
@@ -217,35 +190,33 @@ class EvaluationRequest:
                 f"{name}, which this command does not score",
                 remedy="Use `harness understand predict --audio LIST.csv`, then `harness understand score`",
             )
-        given = (("--shard", self.shard is not None), ("--cluster", self.cluster), ("--continuous", self.continuous))
-        refuse_options(
-            (
-                facts.carries_state and is_given,
-                f"{task} carries its state from file to file, and {option} would break the order",
-                f"Leave {option} out",
-            )
-            for option, is_given in given
-        )
+        for option, is_given in (
+            ("--shard", self.shard is not None),
+            ("--cluster", self.cluster),
+            ("--continuous", self.continuous),
+        ):
+            if facts.carries_state and is_given:
+                raise InputError(
+                    f"{task} carries its state from file to file, and {option} would break the order",
+                    remedy=f"Leave {option} out",
+                )
         is_wake = facts.kind is EngineKind.WAKE
-        refuse_options((
-            (is_wake and self.words, f"{name}, and -w needs transcripts", "Omit -w, or use a recogniser"),
-            (is_wake and self.vad, f"{name}, and -a is for recognisers only", "Leave -a out"),
-            (
-                not is_wake and self.with_phrase,
+        if is_wake and self.words:
+            raise InputError(f"{name}, and -w needs transcripts", remedy="Omit -w, or use a recogniser")
+        if is_wake and self.vad:
+            raise InputError(f"{name}, and -a is for recognisers only", remedy="Leave -a out")
+        if not is_wake and self.with_phrase:
+            raise InputError(
                 f"{name}, and -i and --in are for wake engines only",
-                "Give audio with references: -c list.csv, with -w for words",
-            ),
-            (
-                not is_wake and self.without_phrase,
+                remedy="Give audio with references: -c list.csv, with -w for words",
+            )
+        if not is_wake and self.without_phrase:
+            raise InputError(
                 f"{name}, and --oov and --out are for wake engines only: a recogniser does not listen continuously",
-                "Omit it",
-            ),
-            (
-                facts.kind is EngineKind.TRANSCRIPT and self.count_in_vocabulary,
-                f"{name}, and -u is for wake words and commands only",
-                "Omit -u",
-            ),
-        ))  # fmt: skip
+                remedy="Omit it",
+            )
+        if facts.kind is EngineKind.TRANSCRIPT and self.count_in_vocabulary:
+            raise InputError(f"{name}, and -u is for wake words and commands only", remedy="Omit -u")
 
 
 @frozen
@@ -312,20 +283,12 @@ class DeclaredLimits:
 
     def demand_figures(self, request: EvaluationRequest) -> None:
         """InputError for a limit on a result that this evaluation cannot have."""
-        refuse_options((
-            (
-                self.false_accepts_per_hour is not None
-                and not (request.without_phrase or request.count_in_vocabulary),
-                "--max-fa-per-hour needs out-of-vocabulary files",
-                "Give --oov or --out",
-            ),
-            (
-                self.false_rejects_percent is not None and not (request.with_phrase or request.referenced),
-                "--max-fr needs in-vocabulary files",
-                "Give -i or -c",
-            ),
-            (self.wer is not None and not request.words, "--max-wer needs transcripts to compare", "Give -w with -c"),
-        ))  # fmt: skip
+        if self.false_accepts_per_hour is not None and not (request.without_phrase or request.count_in_vocabulary):
+            raise InputError("--max-fa-per-hour needs out-of-vocabulary files", remedy="Give --oov or --out")
+        if self.false_rejects_percent is not None and not (request.with_phrase or request.referenced):
+            raise InputError("--max-fr needs in-vocabulary files", remedy="Give -i or -c")
+        if self.wer is not None and not request.words:
+            raise InputError("--max-wer needs transcripts to compare", remedy="Give -w with -c")
 
 
 class SweepCriterion(StrEnum):
@@ -429,15 +392,14 @@ class SweepRequest:
             yield file
 
     def _refuse_options_of_one_engine(self) -> None:
-        given = (
+        for option, is_given in (
             ("--target-fr", self.target_fr_percent is not None),
             ("--target-cost", self.target_cost is not None),
             ("--twv", self.twv),
             ("--sweep-refractory-ms", self.refractory_ms is not None),
-        )
-        refuse_options(
-            (is_given, f"{option} can be used with only one engine", "Give one -t") for option, is_given in given
-        )
+        ):
+            if is_given:
+                raise InputError(f"{option} can be used with only one engine", remedy="Give one -t")
 
     def check_consistent(self, request: EvaluationRequest, *, several: bool) -> None:
         """InputError if the options do not fit each other or the evaluation.
@@ -460,29 +422,23 @@ class SweepRequest:
             if self.developed or self.twv or (target is not None and not several):
                 raise InputError("targets, development lists and --twv need a sweep", remedy="Add --sweep")
             return
-        refuse_options((
-            (
-                not request.with_phrase and not request.without_phrase,
-                "a sweep needs lists for a wake engine, not -c",
-                "Give -i, --oov or both",
-            ),
-            (
-                request.shard is not None,
+        if not request.with_phrase and not request.without_phrase:
+            raise InputError("a sweep needs lists for a wake engine, not -c", remedy="Give -i, --oov or both")
+        if request.shard is not None:
+            raise InputError(
                 "a sweep needs whole lists and cannot be used with --shard",
-                "Run the shards with one --cache folder, then the same command without --shard and with --sweep",
-            ),
-            (
-                request.continuous,
+                remedy="Run the shards with one --cache folder, then the same command without --shard and with --sweep",
+            )
+        if request.continuous:
+            raise InputError(
                 "a sweep cannot be used with --continuous: each file must start with a new engine state",
-                "Leave --continuous out",
-            ),
-            (
-                target is None and self.developed,
-                "development lists need a target",
-                "Add --target-fa-per-hour, --target-fr or --target-cost",
-            ),
-        ))  # fmt: skip
+                remedy="Leave --continuous out",
+            )
         if target is None:
+            if self.developed:
+                raise InputError(
+                    "development lists need a target", remedy="Add --target-fa-per-hour, --target-fr or --target-cost"
+                )
             return
         lists = (self.dev_inv, self.dev_oov) if self.developed else (request.with_phrase, request.without_phrase)
         if not all(lists):
