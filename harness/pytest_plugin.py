@@ -199,7 +199,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if getattr(config.option, "dist", "no") != "no" or hasattr(config, "workerinput"):
         raise pytest.UsageError("--bench: several processes cannot share one bench. Leave out -n, or use -n 0.")
     if not bench.is_file():
-        raise pytest.UsageError(f"--bench: {bench} is not a file. Name the bench file.")
+        raise pytest.UsageError(f"--bench: {bench} is not a file. Give the bench file.")
     config.stash[_RUNS] = {}
     root = str(config.rootpath)
     config.stash[_CONFIGURED] = {
@@ -249,7 +249,7 @@ def harness_session(pytestconfig: pytest.Config) -> Path:
     if runs is None:
         pytest.skip("needs --bench")
     if len(runs) != 1:
-        raise pytest.UsageError(f"harness_session needs one scenario, and pytest collected {len(runs)}. Name one.")
+        raise pytest.UsageError(f"harness_session needs one scenario, but pytest collected {len(runs)}. Choose one.")
     (run,) = runs.values()
     run.played()
     assert run.folder is not None

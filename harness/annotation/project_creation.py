@@ -202,7 +202,7 @@ def make_project(
     label_set = load_label_set(labels)
     utterances = _utterances(data, splits or (None,))
     if folder.exists() or folder.is_symlink():
-        raise InputError("this already exists", place=Place(str(folder)), remedy="Name a new folder")
+        raise InputError("this already exists", place=Place(str(folder)), remedy="Choose a new folder")
     demand_folder(folder)
     mapping = mapping or {}
     imported: list[LabelImport] = []
@@ -271,7 +271,7 @@ def _utterances(data: Sequence[Path], splits: Sequence[str | None]) -> tuple[Utt
     if not any(utterance.words for utterance in utterances):
         problem = "no utterance has a text to annotate"
         raise InputError(
-            problem, place=Place(str(data[0])), remedy="Name the texts with --data, and the intents with --intents"
+            problem, place=Place(str(data[0])), remedy="Give the texts with --data, and the intents with --intents"
         )
     return utterances
 

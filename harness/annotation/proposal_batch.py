@@ -91,7 +91,7 @@ def training_material(
         problem = f"{len(held_out)} of {len(labelled)} labelled utterances are held out, but {MIN_HELD_OUT} are needed"
         remedy = "Give a larger --held-out, or label more utterances"
         if split is not None:
-            remedy = "Name another --held-out-split, or label more utterances of this one"
+            remedy = "Choose another --held-out-split, or label more of its utterances"
         raise InputError(problem, remedy=remedy)
     return Material(tuple(train), tuple(held_out), unlabelled, len(utterances) - len(texts))
 

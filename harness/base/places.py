@@ -102,13 +102,13 @@ def sound_environment(sound_server: str) -> dict[str, str]:
         return {}
     if sound_server == "virtual_lab":
         return dict(lab_state().environment)
-    raise LabError(f"no sound server is called {sound_server!r}", remedy="Use system or virtual_lab")
+    raise LabError(f"there is no sound server {sound_server!r}", remedy="Use system or virtual_lab")
 
 
 def demand_distinct(folders: Collection[Path]) -> None:
-    """InputError if a session is named twice, also if by another path: it would count twice."""
+    """InputError if a session is listed twice, also if by another path: it would count twice."""
     if len({folder.resolve() for folder in folders}) < len(folders):
-        raise InputError("a session is named twice", remedy="Name each only once")
+        raise InputError("a session is listed twice", remedy="Give each one only once")
 
 
 YAML = (".yaml", ".yml")
@@ -190,6 +190,6 @@ class SessionFolder:
         if not self.database.is_file():
             raise LogError(
                 f"{self.path} is not a session folder: {self.database.name} is missing",
-                remedy="Name the folder that `harness run` printed, e.g. sessions/2026-01-31-kitchen",
+                remedy="Give the folder that `harness run` printed, e.g. sessions/2026-01-31-kitchen",
             )
         return self

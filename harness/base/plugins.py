@@ -86,7 +86,7 @@ def load(group: Group, name: str, *, place: Place | None = None) -> Any:
         installed = names(group)
         suggestion = did_you_mean(name, installed)
         raise PluginError(
-            f"no {kind} is called {name!r}",
+            f"there is no {kind} {name!r}",
             place=place,
             remedy=f"{suggestion}Installed: {', '.join(installed) or 'none'}",
         )

@@ -233,7 +233,7 @@ def program_command(option: str, text: str, example: str, by_interpreter: str) -
     InputError if there is no such program. For its message, option: the option with this text; example: a right text;
     by_interpreter: a right text for a script that cannot be executed itself.
     """
-    example = f"Name a command: {example}"
+    example = f"Give a command: {example}"
     try:
         parts = [text] if os.path.isfile(text) else shlex.split(text)  # Path.is_file raises for a long text
     except ValueError as error:

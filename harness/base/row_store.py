@@ -197,7 +197,7 @@ def open_for_reading(
     may_be_blank: whether to accept a file without a schema, as one without rows.
     """
     if not path.is_file():
-        raise LogError(f"{path} does not exist", remedy=f"Name the folder of {content.whole}")
+        raise LogError(f"{path} does not exist", remedy=f"Give the folder of {content.whole}")
     _demand_no_journal(path)
     if _is_filled(path, "-wal"):
         mode = "mode=ro"  # a writer is active, or was killed: nothing of it may be changed
@@ -320,7 +320,7 @@ def demand_ours(connection: sqlite3.Connection, path: Path, content: RowFormat[A
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if application_id != content.application_id:
             problem = f"{path} does not belong to {content.whole} (application id {application_id:#x})"
-            raise LogError(problem, remedy="Name another folder, or move the file away if it does not belong there")
+            raise LogError(problem, remedy="Choose another folder, or move the file away if it does not belong there")
         if version != content.version:
             raise LogError(
                 f"{path} is {content.name}, version {version}; this harness reads version {content.version}",
@@ -329,7 +329,7 @@ def demand_ours(connection: sqlite3.Connection, path: Path, content: RowFormat[A
         # A limit, since a foreign file may hold any number. The first one that is not ours is enough.
         for type_, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_schema LIMIT 9"):
             if "".join((sql or "").split()) not in _KNOWN_SCHEMA:
-                problem = f"{path} holds the {type_} {plain_text(str(name), 80)}, which the harness does not write"
+                problem = f"{path} contains the {type_} {plain_text(str(name), 80)}, which the harness does not write"
                 raise LogError(problem, remedy=_FOREIGN)
 
 

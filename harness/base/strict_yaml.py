@@ -103,7 +103,7 @@ def read_bytes(path: Path) -> bytes:
     place = Place(str(path))
     try:
         if path.exists() and not path.is_file():
-            raise InputError("this is not a file", place=place, remedy="Name a YAML file")
+            raise InputError("this is not a file", place=place, remedy="Give a YAML file")
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError as error:

@@ -64,7 +64,7 @@ def checked_encoding(name: str, file: str = "") -> str:
     except (LookupError, ValueError) as error:
         remedy = "Use utf-8, latin-1, cp1252, utf-16 or another text encoding of Python"
         place = Place(file) if file else None
-        raise InputError(f"no encoding is called {name!r}", place=place, remedy=remedy) from error
+        raise InputError(f"there is no encoding {name!r}", place=place, remedy=remedy) from error
 
 
 def line_blocks(read: Callable[[int], bytes], file: str, encoding: str = "utf-8") -> Iterator[LineBlock]:
@@ -82,7 +82,7 @@ def line_blocks(read: Callable[[int], bytes], file: str, encoding: str = "utf-8"
             text = decoder.decode(content, ended)
         except UnicodeError as error:
             problem = f"from about here on, the file is not {encoding}"
-            raise InputError(problem, place=Place(file, first), remedy="Name its encoding: --encoding …") from error
+            raise InputError(problem, place=Place(file, first), remedy="Give its encoding: --encoding …") from error
         if text and not has_started:
             has_started, text = True, text.removeprefix(_BYTE_ORDER_MARK)
         text = tail + text
@@ -118,7 +118,7 @@ def fault_in(line: str, place: Place, encoding: str) -> InputError | None:
     point = ord(character)
     if "\udc80" <= character <= "\udcff":  # as `surrogateescape` decodes bytes
         problem = f"byte 0x{point - 0xDC00:02x} is not {encoding.upper()}"
-        remedy = "Save the file as UTF-8, or name its encoding: --encoding latin-1"
+        remedy = "Save the file as UTF-8, or give its encoding: --encoding latin-1"
         if point - 0xDC00 in (0xFE, 0xFF) and place.line == 1 and fault.start() == 0:  # its byte order mark
             remedy = "The file looks like UTF-16: --encoding utf-16"
     elif character == "\0":
@@ -208,7 +208,7 @@ def _decode(content: bytes, codec: str, path: Path) -> str:
     except UnicodeError as error:
         _refuse_faults(content, codec, path)
         problem = f"the file is not {codec}: {error}"
-        raise InputError(problem, place=Place(str(path)), remedy="Name its encoding: --encoding …") from error
+        raise InputError(problem, place=Place(str(path)), remedy="Give its encoding: --encoding …") from error
 
 
 def _with_line_feeds(text: str, path: Path, *, may_be_empty: bool = False, as_written: bool = False) -> str:
@@ -230,7 +230,7 @@ def read_bytes(path: Path) -> bytes:
     place = Place(str(path))
     try:
         if path.is_dir():
-            raise InputError("this is a folder, not a file", place=place, remedy="Name a file of transcripts")
+            raise InputError("this is a folder, not a file", place=place, remedy="Give a file of transcripts")
         refuse_endless(path, str(path))
         return path.read_bytes()
     except FileNotFoundError as error:
@@ -244,7 +244,7 @@ def refuse_endless(file: Path | int, name: str) -> None:
     """Raises InputError for a device that never ends, such as /dev/zero. file: its path or descriptor; OSError."""
     status = os.stat(file)
     if stat.S_ISCHR(status.st_mode) and (os.major(status.st_rdev), os.minor(status.st_rdev)) in _ENDLESS:
-        raise InputError("this device never ends", place=Place(name), remedy="Name a file")
+        raise InputError("this device never ends", place=Place(name), remedy="Give a file")
 
 
 _ENDLESS = {(1, 5), (1, 7), (1, 8), (1, 9)}

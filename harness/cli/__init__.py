@@ -455,7 +455,7 @@ def _fault_of_host(error: BaseException) -> HarnessError | None:
         case errno.EMFILE | errno.ENFILE:
             return HarnessError(problem, remedy="Raise the limit on open files: ulimit -n 1024")
         case errno.ENAMETOOLONG | errno.ELOOP:
-            return InputError(problem, place=place, remedy="Name another file")
+            return InputError(problem, place=place, remedy="Choose another file")
         case errno.ENOENT if not _has_working_folder():
             return HarnessError("the working folder was removed", remedy="Change to another folder")
     return HarnessError(problem, place=place)

@@ -219,7 +219,7 @@ def _equalise(bench: Bench, speaker: Equipment, level_dbfs: float) -> None:
     from harness.sound.equaliser import CENTRES_HZ, inverse, response
 
     if bench.microphone is None or speaker is bench.microphone:
-        raise InputError("--equalise needs a loudspeaker and a microphone in the bench", remedy="Name the loudspeaker")
+        raise InputError("--equalise needs a loudspeaker and a microphone in the bench", remedy="Give the loudspeaker")
     with _CalibrationSound(bench, speaker, bench.microphone, "pink noise", level_dbfs) as sound:
         _print_playing("pink noise", level_dbfs, speaker, EQUALISE_S)
         recorded, played, quiet = sound.recorded_with_played()

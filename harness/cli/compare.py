@@ -57,7 +57,7 @@ def command(
     if more or html is not None or markdown is not None:
         option = "--markdown" if html is None else "--html"
         subject = "a third name" if more else option
-        raise InputError(f"{subject} applies only to sessions", remedy="Name two logs, or the folders of sessions")
+        raise InputError(f"{subject} applies only to sessions", remedy="Give two logs, or session folders")
     _compare_evaluations(first, second, cluster_by, csv_target, as_json=as_json)
 
 

@@ -191,7 +191,7 @@ def test(
             "either a profile or --all is required", remedy="List the profiles: harness admin devices list"
         )
     if every and (reach.connection_keys or reach.driver):
-        raise InputError("--all cannot watch a device", remedy="Name the profile of the device instead of --all")
+        raise InputError("--all cannot watch a device", remedy="Give the profile of the device instead of --all")
     if every:
         with drawn_progress():
             paths = tracked(profile_paths(Path()).values(), "Reading profiles")
@@ -380,11 +380,11 @@ def monitor(
 
     source = reach.source(load_profile(profile, beside=Path()))
     if file is not None and source is not None:
-        raise InputError("more than one source is named", remedy="Use only one of --port, --address and --from")
+        raise InputError("more than one source is given", remedy="Use only one of --port, --address and --from")
     if source is None:
         source = file_source(file) if file is not None else _standard_input()
     if source.name == STDIN and sys.stdin.isatty():
-        raise InputError("no source of lines is named", remedy="Give --port, --address or --from, or pipe lines in")
+        raise InputError("no source of lines is given", remedy="Give --port, --address or --from, or pipe lines in")
     source.open()
     try:
         device_monitor = reach.make_monitor(profile, source)

@@ -160,11 +160,11 @@ def _find_item(folders: Sequence[Path], trial_id: str) -> EffectItem:
     matches = [item for item in items if item.trial.id == trial_id]
     if not matches:
         raise InputError(
-            f"no answered trial with an effect is called {plain_text(trial_id, 80)!r}",
+            f"no answered trial with an effect has the id {plain_text(trial_id, 80)!r}",
             remedy=nearest(trial_id, [item.trial.id for item in items], listed="Trials with an effect"),
         )
     if len(matches) > 1:
-        raise InputError(f"{len(matches)} sessions have a trial {trial_id!r}", remedy="Name one session only")
+        raise InputError(f"{len(matches)} sessions have a trial {trial_id!r}", remedy="Give only one session")
     return matches[0]
 
 

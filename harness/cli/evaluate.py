@@ -309,7 +309,7 @@ def _refuse_stray(names: Sequence[str]) -> None:
     others_text = f", nor do {len(names) - 1} more" if len(names) > 1 else ""
     raise InputError(
         f"{shown(names[0], 100)} does not belong to an option{others_text}",
-        remedy=f"Name the folder, --in {folder_text}, or quote the pattern, as in --in '{folder_text}/**/*.wav'",
+        remedy=f"Give the folder, --in {folder_text}, or quote the pattern, as in --in '{folder_text}/**/*.wav'",
     )
 
 

@@ -92,7 +92,7 @@ def command(
     if stdout_count > 1:
         raise InputError("only one output can go to standard output", remedy="Give the others a file name")
     if parquet_target == STREAM:
-        raise InputError("Parquet cannot go to standard output", remedy="Name a file")
+        raise InputError("Parquet cannot go to standard output", remedy="Give a file")
     has_other_format = any(other_targets) or junit_target is not None or trn_folder is not None or as_json
     as_logs = target is not None or not has_other_format
     if words and not as_logs:
@@ -156,7 +156,7 @@ def _export_logs(
     if target != BY_DEVICE and len(devices) > 1:
         raise InputError(
             f"the logs of {len(devices)} devices do not fit into one file",
-            remedy=f"Name one with --device: {', '.join(devices)}",
+            remedy=f"Choose one with --device: {', '.join(devices)}",
         )
     command_line = shlex.join(["harness", *sys.argv[1:]])
     for name in devices:
@@ -240,7 +240,7 @@ def _export_transcripts(session: Path, folder: Path, device: str | None, *, to_s
     progress, wake = figures_of(session)
     heard = [trial for trial in heard_in(progress.trials, wake) if device in (None, trial.device)]
     if not any(trial.first.heard is not None for trial in heard):
-        subject = "no device" if device is None else f"no device called {plain_text(device, 80)!r}"
+        subject = "no device" if device is None else f"no device named {plain_text(device, 80)!r}"
         raise InputError(
             f"{subject} reported what it heard in this session",
             remedy="See the transcripts: harness report show SESSION --wer",
@@ -274,7 +274,7 @@ def _write_log(path: Path, text: str) -> None:
         raise LogError(
             f"the wake-evaluation log cannot be written: {error.strerror or error}",
             place=Place(str(path)),
-            remedy="Name another file: --wake-log FILE",
+            remedy="Choose another file: --wake-log FILE",
         ) from error
 
 

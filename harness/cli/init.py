@@ -404,7 +404,7 @@ def _refuse_existing(paths: Iterable[Path]) -> None:
     for path in paths:
         if path.exists() or path.is_symlink():
             raise InputError(
-                "this file already exists", place=Place(str(path)), remedy="Name another folder: harness init FOLDER"
+                "this file already exists", place=Place(str(path)), remedy="Choose another folder: harness init FOLDER"
             )
 
 
@@ -420,5 +420,5 @@ def _write_files(folder: Path, texts: dict[str, str]) -> None:
             click.echo(plain_text(f"wrote {path}", MAX_LINE_CHARS))
     except OSError as error:
         raise InputError(
-            f"the files cannot be written: {error}", place=Place(str(folder)), remedy="Name another folder"
+            f"the files cannot be written: {error}", place=Place(str(folder)), remedy="Choose another folder"
         ) from error

@@ -49,7 +49,7 @@ def command(
     """
     if not (raters or listed or revoke):
         raise InputError(
-            "no rater is named", remedy="Name one: harness rate invite RATER…, or use --list or --revoke RATER"
+            "no rater is given", remedy="Invite one: harness rate invite RATER…, or use --list or --revoke RATER"
         )
     if adjudicator and coordinator:
         raise InputError("--adjudicator and --coordinator cannot be combined", remedy="Invite them under two names")

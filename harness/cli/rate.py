@@ -262,7 +262,7 @@ def _judge_by_program(options: ProgramOptions, command_text: str, round_: Rating
     if round_.must_hear:
         raise InputError(
             "this round requires that each response be heard to the end, which a program cannot show",
-            remedy="Name the sessions instead of the round file, and give the round another name with --round",
+            remedy="Give the sessions instead of the round file, and another round name with --round",
         )
     arguments = program_command(
         "--program", command_text, "--program './their-rater --model x'", "--program 'python3 …'"

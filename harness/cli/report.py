@@ -69,7 +69,7 @@ def command(
     if more or _is_session(log):
         raise InputError(
             "a page about sessions needs a file",
-            remedy=f"Name one: harness report {' '.join(map(shell_word, (log, *more)))} --html report.html."
+            remedy=f"Give one: harness report {' '.join(map(shell_word, (log, *more)))} --html report.html."
             " For a summary here: harness report show SESSION",
         )
     from harness.offline.reports import log_summary

@@ -236,7 +236,7 @@ def only_running() -> EnginePlace:
     if not places:
         raise EngineError("no session is running", remedy="Start one: harness run SCENARIO --bench BENCH")
     names = "\n  ".join(place.folder for place in places)
-    raise EngineError(f"{len(places)} sessions are running", remedy=f"Name one of them:\n  {names}")
+    raise EngineError(f"{len(places)} sessions are running", remedy=f"Choose one of them:\n  {names}")
 
 
 @contextmanager
@@ -256,7 +256,7 @@ def _report_start(report: Path | None, name: str) -> Iterator[None]:
         junit.write(report, junit.not_begun(name, "the run did not finish"))
     except (OSError, HarnessError) as error:
         raise InputError(
-            f"the JUnit report cannot be written: {error}", place=Place(str(report)), remedy="Name another file"
+            f"the JUnit report cannot be written: {error}", place=Place(str(report)), remedy="Choose another file"
         ) from error
     try:
         yield

@@ -42,5 +42,5 @@ def command(
         raise InputError(
             f"the schemas cannot be written: {error}",
             place=Place(str(out)),
-            remedy="Name a folder that you can write to",
+            remedy="Choose a folder that you can write to",
         ) from error

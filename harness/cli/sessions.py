@@ -110,13 +110,13 @@ def only_unfinished() -> Path:
     if not unfinished:
         raise InputError(
             f"no session below ./{SESSIONS} is unfinished",
-            remedy="Name the folder of another: harness run resume SESSION. Or start one: harness run",
+            remedy="To resume one elsewhere: harness run resume SESSION. To start one: harness run",
         )
     names = [plain_text(str(path), 200) for path in unfinished]
     names_text = "\n  ".join(first_lines(names, MAX_LISTED_SESSIONS))
     raise InputError(
         f"{len(unfinished)} sessions below ./{SESSIONS} are unfinished",
-        remedy=f"Name one of them, such as: harness run resume {shell_word(unfinished[0])}\n  {names_text}",
+        remedy=f"Choose one of them, such as: harness run resume {shell_word(unfinished[0])}\n  {names_text}",
     )
 
 

@@ -142,7 +142,7 @@ def _demand_distinct(rescue_names: Sequence[Path], folder: Path) -> None:
     name_counts = Counter(rescue_names)
     if len(name_counts) < len(rescue_names):
         problem = f"several recordings would be rescued as {name_counts.most_common(1)[0][0]}"
-        raise InputError(problem, place=Place(str(folder)), remedy="Name a folder that contains all of them")
+        raise InputError(problem, place=Place(str(folder)), remedy="Give a folder that contains all of them")
 
 
 def _write_decodable(path: Path, target: Path) -> dict[str, object] | None:

@@ -91,13 +91,13 @@ def refuse_overwriting(target: str, sources: Sequence[str]) -> None:
     for source in sources:
         may_coincide = STREAM not in (source, target) and os.path.isfile(target) and os.path.exists(source)
         if may_coincide and os.path.samefile(source, target):
-            raise InputError("this file is both an input and an output", place=Place(target), remedy="Name another")
+            raise InputError("this file is both an input and an output", place=Place(target), remedy="Choose another")
 
 
 def refuse_stdin_twice(files: Sequence[str]) -> None:
     """InputError if more than one of the files is standard input, which can be read only once."""
     if files.count(STREAM) > 1:
-        raise InputError("only one file can come from standard input", remedy="Name the others")
+        raise InputError("only one file can come from standard input", remedy="Give files for the others")
 
 
 def is_one_place(target: str, other: str) -> bool:
@@ -177,7 +177,7 @@ class _Input(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         if not self._is_open:
-            raise InputError("standard input is closed", remedy="Name a file, or keep standard input open")
+            raise InputError("standard input is closed", remedy="Give a file, or keep standard input open")
         while not select.select([0], [], [], _INPUT_STEP_S)[0]:
             pass
         return os.readv(0, [buffer])

@@ -150,8 +150,8 @@ def _value_problem(message: str, parameter: click.Parameter | None) -> str:
 
 
 _PATH_PROBLEMS = {
-    "is a directory": "is a folder. Name a file",
-    "is a file": "is a file. Name a folder",
+    "is a directory": "is a folder. Give a file",
+    "is a file": "is a file. Give a folder",
     "is not readable": "cannot be read. Check its permissions",
     "is not writable": "cannot be written. Check its permissions",
 }

@@ -175,7 +175,7 @@ def _select_files(paths: tuple[Path, ...], findings: ValidatedFiles) -> Iterator
             files = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml"))
         if not files:
             problem = "there is no YAML file in this folder"
-            findings.add_problem(InputError(problem, place=Place(str(path)), remedy="Name another folder"))
+            findings.add_problem(InputError(problem, place=Place(str(path)), remedy="Choose another folder"))
         for file in files:
             real_path = os.path.realpath(file)  # resolve() fails at a link to itself
             if real_path in visited:

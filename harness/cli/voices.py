@@ -109,7 +109,7 @@ def say(
         try:
             soundfile.write(out, waveform.samples, waveform.rate_hz, format="WAV", subtype="PCM_16")
         except (OSError, soundfile.LibsndfileError) as error:
-            raise InputError(f"{out} cannot be written: {error}", remedy="Name another file with --output") from error
+            raise InputError(f"{out} cannot be written: {error}", remedy="Choose another file with --output") from error
         click.echo(f"written   {out}")
     click.echo(f"voice     {recipe.voice.label()} ({renderer.voice(engine).version()})")
     click.echo(f"duration  {moment(waveform.duration_s)} at {waveform.rate_hz} Hz")

@@ -256,7 +256,7 @@ class Camera(ReadingsStream):
 
     def connect(self) -> ReadingsFarEnd:
         if self._file_was_played:
-            raise DeviceError("the video has ended", remedy="Name a camera or a URL, or a longer video")
+            raise DeviceError("the video has ended", remedy="Use a camera, a URL or a longer video")
         frames = CameraFrames(self._options, self._clock)
         self._file_was_played = bool(self._options.is_file)
         return ReadingsFarEnd(f"camera {self.id}", frames.measure)

@@ -303,7 +303,7 @@ def host_checks(connections: Sequence[tuple[str, str, object]]) -> Iterator[Chec
 
 def _demand_host(driver_class: NamesHostParts, options: object) -> str:
     driver_class.demand_host(options)
-    return "this host has everything that the connection names"
+    return "this host has everything that the connection needs"
 
 
 def _keys_of(driver: str) -> set[str]:

@@ -37,8 +37,7 @@ def listen(address: str) -> socket.socket:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         raise DeviceError(
-            f"cannot listen on {address}: {error}",
-            remedy="Name an address of this host that is free, such as 0.0.0.0:10700",
+            f"cannot listen on {address}: {error}", remedy="Use a free address of this host, such as 0.0.0.0:10700"
         ) from error
 
 

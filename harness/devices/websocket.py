@@ -95,7 +95,10 @@ def checked_url(url: str, schemes: tuple[str, ...], name: str, remedy: str) -> S
             remedy += ", with an IPv6 address in brackets"
         raise InputError(f"url: {url!r} is not {name}", remedy=remedy)
     if "@" in parts.netloc:
-        raise InputError("url contains a user or a password", remedy="Name the variable of a token in `token_env`")
+        raise InputError(
+            "url contains a user or a password",
+            remedy="Put the token in an environment variable, and give its name as `token_env`",
+        )
     return parts
 
 

@@ -95,5 +95,5 @@ def model_folder(model: str, engine: str, file_names: Iterable[str]) -> Path:
     missing = [pattern for pattern in file_names if not any(folder.glob(pattern))]
     if missing:
         problem = f"this is not a {engine} model: it has no {', '.join(missing)}"
-        raise InputError(problem, place=Place(str(folder)), remedy="Name the folder that holds these files")
+        raise InputError(problem, place=Place(str(folder)), remedy="Give the folder that contains these files")
     return folder

@@ -382,7 +382,7 @@ def _read_graphs(file: ModelFile, content: bytes) -> tuple[Graph, ...]:
         shape = graphs[0].tensors[graphs[0].inputs[0]].shape
     except (InvalidModelFile, IndexError) as error:
         raise InputError(
-            f"{file.path} is not a TensorFlow Lite model: {error}", remedy="Name a microWakeWord .tflite file"
+            f"{file.path} is not a TensorFlow Lite model: {error}", remedy="Give a microWakeWord .tflite file"
         ) from None
     if len(shape) != 3 or shape[0] != 1 or shape[1] < 1 or shape[2] != WIDTH:
         raise InputError(

@@ -287,7 +287,7 @@ def _read_task(model: str, settings: Mapping[str, str]) -> tuple[dict[str, float
         f"pocketsphinx's dictionary does not contain: {', '.join(missing)}",
         place=None if row is None else Place(path, row),
         remedy=f"Write {'their' if missing[1:] else 'its'} phonemes into a file, one word per line. A line "
-        "looks like `jarvis JH AA R V AH S` (ARPAbet, as in cmudict). Name the file with "
+        "looks like `jarvis JH AA R V AH S` (ARPAbet, as in cmudict). Give the file with "
         "-f dictionary FILE",
     )
 
@@ -336,6 +336,6 @@ def _phrases(model: str, path: str, threshold: float) -> dict[str, float]:
     if not thresholds:
         raise InputError(
             "pocketsphinx needs a phrase",
-            remedy="Name a phrase: -t 'pocketsphinx:\"hey jarvis\"'. Or name a file of phrases: -f keyphrases FILE",
+            remedy="Give a phrase: -t 'pocketsphinx:\"hey jarvis\"'. Or give a file of phrases: -f keyphrases FILE",
         )
     return thresholds

@@ -69,7 +69,7 @@ def read_from_file(setting: Setting | None, path: str) -> str:
         if isinstance(error, OSError):
             why = error.strerror or str(error)
         problem = f"{path} cannot be read as the setting {setting.name}: {why}"
-        raise InputError(problem, remedy="Name a text file that contains the value") from error
+        raise InputError(problem, remedy="Give a text file that contains the value") from error
 
 
 def check_settings(

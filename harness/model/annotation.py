@@ -159,7 +159,7 @@ class AnnotationProject:
         if not 1 <= self.page_size <= MAX_ON_A_PAGE:
             raise ValueError(f"a page cannot hold {self.page_size} utterances")
         if len(set(self.annotators)) < len(self.annotators):
-            raise ValueError("an annotator is named twice")
+            raise ValueError("an annotator is listed twice")
         if self.annotators and len(self.annotators) < self.per_utterance:
             raise ValueError(f"{len(self.annotators)} annotator for {self.per_utterance} labels of an utterance")
 

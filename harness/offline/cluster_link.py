@@ -370,4 +370,4 @@ class ClusterWorkers:
         if not facts:
             raise EngineError("all workers ended before they reported their versions", remedy="Start them again")
         if len({engine_facts.settings for engine_facts in facts.values()}) > 1:
-            self._report_line("workers differ in settings that do not change results; the log names those of the first")
+            self._report_line("workers differ in settings that do not change results; the log gives those of the first")

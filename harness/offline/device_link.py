@@ -69,7 +69,7 @@ def task_devices(model: str, settings: Mapping[str, str]) -> tuple[ReachableDevi
         names = [name.strip() for name in ids.split(",") if name.strip()]
         if not names or len(set(names)) != len(names):
             raise InputError(
-                f"{model!r} names no device, or names one twice",
+                f"{model!r} names no device, or lists one twice",
                 remedy=f"Write {file}#ID, with devices of the bench: {_device_ids(bench)}",
             )
         return tuple(_bench_device(bench, name, assignments) for name in names)

@@ -246,7 +246,7 @@ def _csv_columns(header: Sequence[str], line: int, problems: Problems) -> _CsvCo
     """The columns that a header in lower case names. None after a problem, which is added to `problems`."""
     for index, name in enumerate(header):
         if name and name in header[:index]:
-            problems.add(line, 0, f"two columns are called {shown(name)}", "Rename one")
+            problems.add(line, 0, f"two columns are named {shown(name)}", "Rename one")
             return None
 
     def column(names: Sequence[str]) -> int | None:
@@ -433,7 +433,7 @@ class LabelsOfRecordings:
                 raise InputError(
                     f"there are no labels for it{searched}",
                     place=Place(name),
-                    remedy="Name its labels with --long-labels. "
+                    remedy="Give its labels with --long-labels. "
                     "For a recording without phrases, use --out, or an empty file",
                 )
             file, recording = source
@@ -454,7 +454,7 @@ class LabelsOfRecordings:
             paths = [f"{path.with_suffix('')}{ending}" for ending in (*LABEL_ENDINGS, ".TextGrid", ".RTTM")]
             label_files = [candidate for candidate in paths if os.path.isfile(candidate)]
             if len(label_files) > 1:
-                remedy = "Name one with --long-labels"
+                remedy = "Choose one with --long-labels"
                 raise InputError(
                     f"it has several label files: {', '.join(label_files)}", place=Place(name), remedy=remedy
                 )
@@ -478,7 +478,7 @@ class LabelsOfRecordings:
             nameless = next(label for label in all_labels if not label.phrase)
             start, nameless_count = exact(nameless.start_s, 9), len(all_labels) - named_count
             problem = f"{named_count} labels name a phrase, and {nameless_count} do not, such as the one at {start} s"
-            raise InputError(problem, remedy="Name the phrase of every label, or of none: then any phrase counts")
+            raise InputError(problem, remedy="Give the phrase of every label, or of none; then any phrase counts")
 
 
 def _named_recording(labelled_names: Collection[str], name: str) -> str | None:
@@ -493,7 +493,9 @@ def _named_recording(labelled_names: Collection[str], name: str) -> str | None:
     same_names = [key for key in labelled_names if PurePath(key).name == path.name]
     if len(same_names) > 1:
         problem = f"the labels of {shown(same_names[0])} and {shown(same_names[1])} may both be its"
-        raise InputError(problem, place=Place(name), remedy="Name recordings in the labels as the list does")
+        raise InputError(
+            problem, place=Place(name), remedy="Call recordings in the labels as they are called in the list"
+        )
     return same_names[0] if same_names else None
 
 

@@ -110,15 +110,15 @@ class EvaluationRequest:
                 remedy="Give folders with --in (with the phrase) and --out (without), or lists with -i, --oov or -c",
             )
         if self.labels and not self.long:
-            raise InputError("--long-labels needs the recordings", remedy="Name them with --long")
+            raise InputError("--long-labels needs the recordings", remedy="Give them with --long")
         if self.tier and not self.long:
-            raise InputError("--tier applies to labelled recordings", remedy="Name them with --long")
+            raise InputError("--tier applies to labelled recordings", remedy="Give them with --long")
         if self.encoding:
             checked_encoding(self.encoding)
         if self.tolerance_s != TOLERANCE_S and not self.long:
-            raise InputError("--label-tolerance applies to labelled recordings", remedy="Name them with --long")
+            raise InputError("--label-tolerance applies to labelled recordings", remedy="Give them with --long")
         if [*self.inside, *self.outside, *self.long].count("-") > 1:
-            raise InputError("standard input is named twice", remedy="Name a folder for one of them")
+            raise InputError("standard input is listed twice", remedy="Give a folder for one of them")
         if self.with_phrase and self.referenced:
             raise InputError(
                 "-c and -i cannot be used together", remedy="Run one evaluation for each, with separate logs"

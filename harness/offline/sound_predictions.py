@@ -71,7 +71,7 @@ def predictions(task: Task, sounds: dict[str, Path], *, resample: bool) -> Itera
         if engine.facts.kind is EngineKind.WAKE:
             raise InputError(
                 f"{task.name} is a wake engine, which does not recognise sentences",
-                remedy="Name a system of intents and slots, or a recogniser; `harness evaluate` measures wake engines",
+                remedy="Give a system of intents and slots, or a recogniser; `harness evaluate` measures wake engines",
             )
         player = FilePlayer(engine, Evaluation(task, resample))
         for number, (utterance_id, path) in enumerate(tracked(sounds.items(), "Listening to sounds")):

@@ -171,7 +171,9 @@ class ImportPlan:
                     "Leave the column `replaces` empty",
                 )
         elif judgment.status is JudgmentStatus.WITHDRAWN:
-            raise WrongCell("a withdrawal names no judgment to take back", "Write its id in the column `replaces`")
+            raise WrongCell(
+                "a withdrawal does not say which judgment to take back", "Write its id in the column `replaces`"
+            )
         elif earlier is not None:
             if earlier.id in self._new_lines:
                 problem = f"{shown(judgment.rater)} already judged this response, on line {self._new_lines[earlier.id]}"

@@ -182,7 +182,7 @@ def _check_redactable(folder: Path, name: str) -> None:
     with LogReader(folder) as reader:
         rows = {clip.name: entry.record for entry in reader.entries() if (clip := clip_of(entry.record))}
     if name not in rows:
-        raise InputError(f"no clip of {folder} is called {plain_text(name, 80)!r}", remedy=nearest(name, list(rows)))
+        raise InputError(f"{folder} has no clip {plain_text(name, 80)!r}", remedy=nearest(name, list(rows)))
     if isinstance(rows[name], StimulusStored):
         raise InputError(
             f"{name} is a stimulus, which a resumed run plays again",

@@ -141,7 +141,7 @@ class RatingRoom:
             ids = [session.session_id for session in sessions]
             repeated = [session_id for session_id in ids if ids.count(session_id) > 1]
             if repeated:
-                raise InputError(f"the session {repeated[0]} is named twice", remedy="Name each session once")
+                raise InputError(f"the session {repeated[0]} is listed twice", remedy="Give each session only once")
             if sessions != self._session_items:
                 # In the order of answering: shares stay when a session goes on, or a trial is run again.
                 all_items = sorted(

@@ -155,7 +155,7 @@ class WholeSession:
             return self.devices
         if device not in self.devices:
             raise InputError(
-                f"no device is called {plain_text(device, 80)!r} in this session",
+                f"this session has no device {plain_text(device, 80)!r}",
                 remedy=f"Its devices: {', '.join(self.devices)}",
             )
         return (device,)

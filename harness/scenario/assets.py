@@ -209,7 +209,7 @@ class Assets:
         if not paths:
             problem = f"{inner!r} in {root_name} matches no sound file"
             self._findings.add(
-                key_path, problem, f"Name a folder or a pattern that matches files of type {', '.join(SOUND_SUFFIXES)}"
+                key_path, problem, f"Give a folder or a pattern that matches files of type {', '.join(SOUND_SUFFIXES)}"
             )
         durations: dict[str, float] = {}
         for path in paths:
@@ -246,7 +246,7 @@ class Assets:
                     message = f"{ends}, but {name!r} is {moment(duration_s)} long"
                     self._findings.add_at(place, message, "Correct phrase_end_ms or the recording")
                 if facts_by_path.setdefault(sound, facts) != facts:
-                    self._findings.add_at(place, f"an earlier row states other values for {name!r}", "Keep one of them")
+                    self._findings.add_at(place, f"an earlier row has other values for {name!r}", "Keep one of them")
             for problem in self._findings.problems[problem_count:]:
                 problem.place = place
         return facts_by_path
@@ -278,7 +278,7 @@ class Assets:
         name, inner = text.split(":", 1)
         if name not in self._roots and name not in self._refused_roots:
             self._findings.add(
-                key_path, f"no asset root is called {name!r}", nearest(name, self._roots, listed="Asset roots")
+                key_path, f"there is no asset root {name!r}", nearest(name, self._roots, listed="Asset roots")
             )
         return self._roots.get(name), f"the asset root {name!r}", inner
 
@@ -306,7 +306,7 @@ def _missing_file_reason(root: Path, inner: str, root_name: str, name: str) -> t
                 path.name, sorted(siblings), listed="In that folder"
             )
         if not path.is_file():
-            return f"{inner!r} is not a file", f"Name {name}"
+            return f"{inner!r} is not a file", f"Give {name}"
     except (OSError, RuntimeError, ValueError) as error:
         return f"{inner!r} cannot be read: {error}", "Check the path and its permissions"
     return None

@@ -210,11 +210,11 @@ class BenchKeys(Keys):
 
 
 _IMMOVABLE_AXES = {*get_args(AxisName)} - {"distance_m", "angle_deg"}
-_SOUND_REMEDY = "Name another driver, such as loudspeaker or microphone"
+_SOUND_REMEDY = "Choose another driver, such as loudspeaker or microphone"
 _ABILITIES: dict[tuple[str, ...], tuple[str, str]] = {
     ("play",): ("cannot play sound", _SOUND_REMEDY),
     ("cut",): ("cannot record sound", _SOUND_REMEDY),
-    ORDER_METHODS: ("takes no orders", "Name a driver that does, such as serial_commands or manual"),
+    ORDER_METHODS: ("takes no orders", "Use a driver that does, such as serial_commands or manual"),
 }
 """Methods of which a driver must have one → (the message if it has none, the remedy)."""
 
@@ -430,10 +430,10 @@ class _BenchReader:
             connection = replace(connection, injects=able.injects, sets=able.sets)
             if profile.reports and not able.hears:
                 problem = f"{profile.id!r} has no rules for what the driver {connection.driver!r} receives"
-                remedy = f"Name the driver that it is for ({profile.transport}), or another profile"
+                remedy = f"Use the driver that it is written for ({profile.transport}), or another profile"
                 self._findings.add((*key_path, "profile"), problem, remedy)
         if connection is not None and connection.driver in also:
-            problem = f"two sources of {name!r} are called {connection.driver!r}, the name of its connection's driver"
+            problem = f"two sources of {name!r} are named {connection.driver!r}, the name of its connection's driver"
             self._findings.add((*key_path, "also", connection.driver), problem, "Choose another name", key=True)
         further = (self._read_source(name, source, entry, profile) for source, entry in also.items())
         sources = tuple(equipment for equipment in further if equipment)
@@ -558,7 +558,7 @@ class _BenchReader:
                 self._findings.add((*key_path, key), f"{key!r} cannot be combined with same_as", remedy, key=True)
         if name not in self._loudspeaker_names:
             remedy = nearest(name, self._loudspeaker_names, listed="Loudspeakers")
-            self._findings.add((*key_path, "same_as"), f"no loudspeaker is called {name!r}", remedy)
+            self._findings.add((*key_path, "same_as"), f"the bench has no loudspeaker {name!r}", remedy)
         equipment = self.loudspeakers.get(name)
         driver = installed_driver(equipment.driver, self._findings, key_path) if equipment else None
         if equipment and driver:

@@ -68,7 +68,7 @@ def check_options(driver: type, values: dict[str, Plain], findings: Findings, ke
         plugin = values.get(name)
         if isinstance(plugin, str) and plugin not in plugins.names(group):
             remedy = nearest(plugin, plugins.names(group), listed="Installed")
-            findings.add((*key_path, name), f"no {name.replace('_', ' ')} is called {plugin!r}", remedy)
+            findings.add((*key_path, name), f"there is no {name.replace('_', ' ')} {plugin!r}", remedy)
     if len(findings.problems) > problem_count:
         return None
     options: object = kind(**{name: getattr(valid, name) for name in option_names})

@@ -91,7 +91,7 @@ def _problems_of_noise(
         return
     noise_speakers = [speakers[position] for position in noise.positions]
     if speech in noise_speakers:
-        yield f"{premise}, but {speech.id!r} also plays the speech", "Name other positions, or remove positions"
+        yield f"{premise}, but {speech.id!r} also plays the speech", "Choose other positions, or remove `positions`"
     if noise.level_dbfs is None:
         for speaker in (speech, *noise_speakers):
             if wrong := why_unknown(speaker, today):

@@ -97,7 +97,7 @@ def _read_grouping(names: list[str], axes: tuple[Axis, ...], findings: Findings)
         if name not in axes_by_name:
             findings.add(key_path, f"the matrix has no axis {name!r}", nearest(name, axes_by_name, listed="Axes"))
         elif name in names[:number]:
-            findings.add(key_path, f"{name} is named twice", "Remove one")
+            findings.add(key_path, f"{name} is listed twice", "Remove one")
     return tuple(axes_by_name[name].name for name in dict.fromkeys(names) if name in axes_by_name)
 
 
@@ -129,7 +129,7 @@ def _read_exclusion(
     pairs: list[tuple[AxisName, str]] = []
     is_valid = True
     if not entry.model_fields_set:
-        findings.add(entry_path, "the exclusion names no axis", "Name at least one, such as {level_dbfs: -36}")
+        findings.add(entry_path, "the exclusion lists no axis", "List at least one, such as {level_dbfs: -36}")
     for name in ExcludeKeys.model_fields:
         if name not in entry.model_fields_set:
             continue

@@ -303,7 +303,7 @@ class ScenarioReader:
             check_follow_up(section, self._queries, key_path, self._findings)
         if isinstance(query, str) and query not in self._queries:
             remedy = nearest(query, self._queries, listed="Stimuli")
-            self._findings.add((*key_path, "query"), f"no stimulus is called {query!r}", remedy)
+            self._findings.add((*key_path, "query"), f"there is no stimulus {query!r}", remedy)
         keys = try_validate(TrialKeys, section)
         if keys is None:
             return None
@@ -368,7 +368,7 @@ class ScenarioReader:
             if name in first_numbers:
                 line = self._findings.place((section, first_numbers[name])).line
                 remedy = f"Give it another id (the first is on line {line})"
-                self._findings.add((section, number, "id"), f"a second {noun} is called {name!r}", remedy)
+                self._findings.add((section, number, "id"), f"a second {noun} has the name {name!r}", remedy)
             first_numbers.setdefault(name, number)
 
     def matrix(self) -> Matrix:
@@ -415,7 +415,7 @@ class ScenarioReader:
                 return self._voice_spec(entry, key_path)
         if entry not in self._voice_names:
             remedy = nearest(entry, self._voice_names, listed="Voices")
-            self._findings.add(key_path, f"no voice is called {entry!r}", remedy)
+            self._findings.add(key_path, f"there is no voice {entry!r}", remedy)
         return self._voices.get(entry)
 
     def _voice_spec(self, keys: VoiceKeys, key_path: KeyPath) -> VoiceSpec:
@@ -429,7 +429,7 @@ class ScenarioReader:
         engines = plugins.names(plugins.Group.VOICES)
         if keys.engine not in engines:
             remedy = nearest(keys.engine, engines, listed="Installed")
-            self._findings.add((*key_path, "engine"), f"no voice engine is called {keys.engine!r}", remedy)
+            self._findings.add((*key_path, "engine"), f"there is no voice engine {keys.engine!r}", remedy)
         return VoiceSpec(keys.engine, keys.name, keys.rate_wpm, keys.pitch, keys.language)
 
     def _noise_spec(self, keys: NoiseKeys, key_path: KeyPath) -> NoiseSpec:
@@ -487,7 +487,7 @@ class ScenarioReader:
     def _is_room(self, name: str, key_path: KeyPath) -> bool:
         """Whether there is a room of that name; notes an unknown one."""
         if name not in self._rooms:
-            self._findings.add(key_path, f"no room is called {name!r}", nearest(name, self._rooms, listed="Rooms"))
+            self._findings.add(key_path, f"there is no room {name!r}", nearest(name, self._rooms, listed="Rooms"))
         return name in self._rooms
 
     def _room_spec(self, name: str, keys: RoomKeys | None, key_path: KeyPath) -> RoomSpec:

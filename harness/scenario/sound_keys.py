@@ -19,7 +19,7 @@ _CODEC_REMEDY = f"Write opus with its kbit/s (opus 6 to opus 256), {', '.join(TE
 def _check_codec(text: str) -> str:
     opus = _OPUS.fullmatch(text)
     if text not in TELEPHONY and not (opus and 6 <= int(opus[1]) <= 256):
-        raise validation_error(f"no codec is called {text!r}", _CODEC_REMEDY)
+        raise validation_error(f"there is no codec {text!r}", _CODEC_REMEDY)
     return text
 
 

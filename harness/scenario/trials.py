@@ -103,7 +103,7 @@ def check_kind(keys: TrialKeys, key_path: KeyPath, findings: Findings) -> None:
             (*key_path, "device"), "the trial has both `device` and `devices`", "Remove one of the two", key=True
         )
     if len(set(keys.devices or ())) < len(keys.devices or ()):
-        findings.add((*key_path, "devices"), "a device is named twice", "Name each device only once")
+        findings.add((*key_path, "devices"), "a device is listed twice", "List each device only once")
     _refuse_no_recordings(keys.recordings, key_path, findings)
     if keys.level is not None and "recordings" not in keys.model_fields_set:
         findings.add(
@@ -119,7 +119,7 @@ def check_kind(keys: TrialKeys, key_path: KeyPath, findings: Findings) -> None:
 
 def _refuse_no_recordings(names: str | list[str] | None, key_path: KeyPath, findings: Findings) -> None:
     if names == []:
-        problem, remedy = "the list of recordings is empty", "Name at least one file, or remove the key"
+        problem, remedy = "the list of recordings is empty", "List at least one file, or remove the key"
         findings.add((*key_path, "recordings"), problem, remedy)
 
 
@@ -185,7 +185,7 @@ def ambient_spec(
             continue
         if source.id in (earlier.id for earlier in sources):
             remedy = "Give it another `id: …`"
-            findings.add((*key_path, "sources", number), f"two sources are called {source.id!r}", remedy)
+            findings.add((*key_path, "sources", number), f"two sources are named {source.id!r}", remedy)
         sources.append(source)
     segment_s = keys.segment_s if keys.segment_s is not None else AmbientSpec(1.0, ()).segment_s
     probe = _probe_spec(
@@ -425,9 +425,9 @@ def check_follow_up(
         return
     if follow_up not in queries:
         remedy = nearest(follow_up, queries, listed="Stimuli")
-        findings.add((*key_path, "follow_up"), f"no stimulus is called {follow_up!r}", remedy)
+        findings.add((*key_path, "follow_up"), f"there is no stimulus {follow_up!r}", remedy)
     elif follow_up == section.get("query"):
-        remedy = "Name a stimulus that makes sense only to a device that remembers the query"
+        remedy = "Choose a stimulus that makes sense only to a device that remembers the query"
         findings.add((*key_path, "follow_up"), "the follow-up is the query itself, which does not need memory", remedy)
 
 

@@ -22,7 +22,7 @@ def substitute(text: str, variables: Mapping[str, str], findings: Findings, key_
             remedy = "Write $$ for a dollar sign, or ${name} for a variable"
             findings.add(key_path, "the text contains a lone $", remedy)
         elif name not in variables:
-            findings.add(key_path, f"no variable is called {name!r}", nearest(name, variables, listed="Variables"))
+            findings.add(key_path, f"there is no variable {name!r}", nearest(name, variables, listed="Variables"))
         else:
             return variables[name]
         return ""
@@ -55,7 +55,7 @@ def expand(variables: Mapping[str, str], findings: Findings) -> dict[str, str]:
             if match["name"] is None:
                 return "$"
             if match["name"] not in variables:
-                problem = f"no variable is called {match['name']!r}"
+                problem = f"there is no variable {match['name']!r}"
                 findings.add(key_path, problem, nearest(match["name"], variables, listed="Variables"))
                 return ""
             return expansion(match["name"], (*open_names, name))

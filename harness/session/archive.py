@@ -108,7 +108,7 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
     """
     suffix = suffix_of(target)
     if os.path.lexists(target):
-        raise InputError(f"{target} exists", remedy="Name another file with -o, or remove it first")
+        raise InputError(f"{target} exists", remedy="Choose another file with -o, or remove it first")
     session = SessionFolder(folder).demand()
     with resume_lock(session), disk_errors(f"{target} cannot be written", FREE_SPACE):
         findings = check(folder)
@@ -121,7 +121,7 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
         files = tuple(_packed_file(folder, name) for name in tracked(names, "Reading files"))
         manifest = PackManifest(__version__, findings.rows, findings.clips or 0, findings.sealed, files)
         if target.absolute().is_relative_to(folder.absolute()):
-            raise InputError(f"{target} lies inside the session", remedy="Name a file elsewhere with -o")
+            raise InputError(f"{target} lies inside the session", remedy="Choose a file elsewhere with -o")
         with atomic_stream(target) as stream, _member_writer(stream, suffix) as add:
             # The manifest does not name the folder, which may have been renamed.
             manifest_json = _MANIFESTS.dump_json(manifest, indent=1)
@@ -150,7 +150,7 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
     """
     suffix = suffix_of(archive)
     if os.path.lexists(target):
-        raise InputError(f"{target} exists", remedy="Name another folder with -o")
+        raise InputError(f"{target} exists", remedy="Choose another folder with -o")
     with disk_errors(f"{archive} cannot be read"):
         stream = archive.open("rb")
     with stream, disk_errors(f"{archive} cannot be unpacked into {target}", FREE_SPACE), _errors_naming(archive):
@@ -366,7 +366,7 @@ def _read_manifest(members: Iterator[Member], stream: BinaryIO, limits: UnpackLi
             raise _refusal(f"{_show(file.name)} has {file.bytes} bytes")
     total, archive_bytes = sum(file.bytes for file in manifest.files), os.fstat(stream.fileno()).st_size
     if total > limits.bytes:
-        raise InputError(f"it holds {total} bytes; at most {limits.bytes} are accepted", remedy="Raise --max-size")
+        raise InputError(f"it contains {total} bytes; at most {limits.bytes} are accepted", remedy="Raise --max-size")
     if total > max(_RATIO_EXEMPT_BYTES, limits.ratio * archive_bytes):
         raise InputError(
             f"it would expand from {archive_bytes} to {total} bytes, more than {exact(limits.ratio)} times its size",

@@ -61,7 +61,7 @@ def read_earcons(path: Path) -> Earcons:
                 (meaning.value,), f"{name}: {error.strerror}", "Learn it again: harness admin devices learn-earcon"
             )
     if not sounds and not findings.problems:
-        findings.add((), "no chime is named", "Learn one: harness admin devices learn-earcon")
+        findings.add((), "no chime is given", "Learn one: harness admin devices learn-earcon")
     findings.refuse()
     digest = hashlib.sha256(content).hexdigest()
     return Earcons(str(path.absolute()), digest, tuple(sounds), keys.threshold)

@@ -83,7 +83,7 @@ def read_manifest(path: str, encoding: str | None = None, *, padded: bool = True
     header = tuple(name.strip() for name in header_cells)
     for index, name in enumerate(header):
         if name and header.index(name) < index:
-            problems.add(first_line, 0, f"two columns are called {shown(name)}", "Rename one")
+            problems.add(first_line, 0, f"two columns are named {shown(name)}", "Rename one")
     manifest_rows: list[ManifestRow] = []
     for line, cells in rows:
         if len(cells) > len(header) or (len(cells) < len(header) and not padded):

@@ -163,7 +163,7 @@ def path_words(check: PathCheck) -> str:
             f"  heard         {len(check.heard)} of {check.played}, correlation up to {best}",
             f"  round trip    {_median_text(check, 'round_trip_ms', 1)}, from the call to play",
             f"  path          {_median_text(check, 'path_ms', 2)}, loudspeaker to microphone",
-            f"  timestamps    stated error up to {fixed(check.stamp_error_ms, 1)} ms",
+            f"  timestamps    error up to {fixed(check.stamp_error_ms, 1)} ms",
             f"  level         {fixed(level[1], 1)} dBFS, noise floor {fixed(check.noise_dbfs, 1)} dBFS",
         ]
     lines.append(f"  late or lost  {check.xruns} callbacks")

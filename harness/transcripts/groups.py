@@ -295,7 +295,7 @@ def _check_crosses(crosses: Sequence[tuple[str, str]], label_counts: Mapping[str
     grouping."""
     for name in (name for cross in crosses for name in cross):
         if name not in label_counts:
-            remedy = nearest(name, list(label_counts)) if label_counts else "Name a list of them: --groups FILE.csv"
+            remedy = nearest(name, list(label_counts)) if label_counts else "Give a list of them: --groups FILE.csv"
             raise InputError(f"--cross: there is no grouping {name!r}", remedy=remedy)
         if label_counts[name] > MAX_LABELS:
             raise InputError(

@@ -122,7 +122,7 @@ def pair_talkers(
             hypotheses.append(hypothesis_words)
     if not reference_rows:
         problem = "the reference has no segment that counts"
-        raise InputError(problem, place=Place(reference.file), remedy="Name another file")
+        raise InputError(problem, place=Place(reference.file), remedy="Choose another file")
     ids, names, texts, lines = zip(*reference_rows, strict=True)
     rows = [row for row, words in enumerate(hypotheses) if words is not None]
     return PairedTalkers(

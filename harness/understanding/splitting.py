@@ -27,7 +27,7 @@ def stratified(corpus: Corpus, shares: Sequence[float], seed: int) -> tuple[Corp
         part_by_index = _parts_by_index(clusters, shares, by_label=False)
     if len(set(part_by_index.values())) < len(shares):
         problem = f"a part would be empty with only {counted(len(clusters), 'different sentence')}"
-        raise InputError(problem, place=Place(corpus.path), remedy="Name a larger corpus, or fewer parts")
+        raise InputError(problem, place=Place(corpus.path), remedy="Use a larger corpus, or fewer parts")
     parts: list[list[Utterance]] = [[] for _ in shares]
     for index, utterance in enumerate(corpus.utterances):
         parts[part_by_index[index]].append(utterance)

@@ -73,7 +73,7 @@ def test_a_board_without_framing_is_refused(says: str, message: str, short: Path
 def test_missing_or_invalid_port_is_refused(short: Path) -> None:
     (short / "plain.txt").touch()
     status, output = refused(short, f"{{driver: serial, port: {short}/plain.txt}}")
-    message = f"bench.yaml:6:5: {short}/plain.txt is not a serial port. Name a device such as /dev/ttyUSB0"
+    message = f"bench.yaml:6:5: {short}/plain.txt is not a serial port. Give a device such as /dev/ttyUSB0"
     assert (status, message in output) == (3, True), output
     status, output = refused(short, "{driver: serial, port: /dev/nowhere}")
     message = "bench.yaml:6:5: /dev/nowhere does not exist. Plug it in, or correct `port`"

@@ -124,11 +124,9 @@ def new(
     refuse_same_names(names, "annotator")
     mapping = options.pop("mapping")
     if len(set(names)) < len(names):
-        raise InputError("an annotator is named twice", remedy="Name each once")
+        raise InputError("an annotator is listed twice", remedy="Give each one only once")
     if options["double_share"] and len(names) == 1:
-        raise InputError(
-            "--double needs two annotators", remedy="Name another annotator with --annotator, or name none"
-        )
+        raise InputError("--double needs two annotators", remedy="Add another annotator with --annotator, or omit it")
     if mapping is not None and not (options["take_labels"] or options["intents"]):
         raise InputError("--rename-labels has no labels to rename", remedy="Add --import-labels or --intents FILE.csv")
     label_map = None if mapping is None else load_label_map(mapping)
@@ -226,13 +224,13 @@ def export(
         raise InputError(f"--mark does not work with {form}", remedy="Use --output-format jsonl, or --final-only")
     is_printed = str(out) == STREAM
     if is_printed and form == "bio":
-        raise InputError("bio is a folder, which cannot be printed", remedy="Name a new folder")
+        raise InputError("bio is a folder, which cannot be printed", remedy="Choose a new folder")
     with closing(open_project(project)) as room:
         if out.absolute().is_relative_to(room.folder.path.absolute()):
             raise InputError(
                 "this file is inside the project's folder",
                 place=Place(str(out)),
-                remedy="Name a file outside the project",
+                remedy="Choose a file outside the project",
             )
         progress = project_outcome(room.utterances, room.assignment, room.ledger)
         proposed_ids = frozenset[str]()

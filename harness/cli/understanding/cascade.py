@@ -91,7 +91,7 @@ class CascadeSources:
             self._demand_comparison()
             return
         if bool(self.sessions) == bool(self.heard):
-            problem, remedy = "no transcripts were given", "Name a session, or give --heard FILE"
+            problem, remedy = "no transcripts were given", "Give a session, or --heard FILE"
             if self.heard:
                 problem, remedy = "transcripts come either from a session or from --heard", f"{remedy}, not both"
             raise InputError(problem, remedy=remedy)
@@ -112,7 +112,7 @@ class CascadeSources:
             raise InputError(
                 "--pred-sound, --live and several --heard cannot be combined with SESSION, --pred-reference or "
                 "--pred-heard",
-                remedy="Name the session with --live, and give --model for transcripts",
+                remedy="Give the session with --live, and --model for transcripts",
             )
         if not self.gold and not self.live:
             raise InputError("--gold is missing", remedy="Give --gold FILE|FOLDER: annotated utterances")
@@ -258,7 +258,7 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
     names = [system.name for system in systems]
     if twice := next((name for name in names if names.count(name) > 1), None):
         remedy = "Give them different names: --heard a=FILE --heard b=FILE"
-        raise InputError(f"two systems are called {plain_text(twice, 60)!r}", remedy=remedy)
+        raise InputError(f"two systems are named {plain_text(twice, 60)!r}", remedy=remedy)
     return gold, systems, notes
 
 
@@ -334,7 +334,7 @@ def _read_live_trials(
         trials.append(replace(gold_utterance, id=trial.id, groups=(*gold_utterance.groups, *more_groups)))
     names = " ".join(map(str, folders))
     if not trials:
-        remedy = "Name a session with trials of kind understand, whose queries have the ids of gold"
+        remedy = "Give a session with trials of kind understand, whose queries have the ids of gold"
         raise InputError(f"no trial of {names} has gold and a reported frame", remedy=remedy)
     notes.append(("attempt", f"{attempt} of each trial"))
     if corpora.unknown:
@@ -427,7 +427,7 @@ def _read_gold(sources: CascadeSources, stack: ExitStack, *, needs_texts: bool =
     """Gold with its groups. needs_texts: whether a model will read its texts; then InputError if it has none."""
     gold, _ = read_gold(stack.enter_context(open_input(sources.gold or "")), None, sources.split)
     if needs_texts and not any(utterance.words for utterance in gold.utterances):
-        remedy = "Name a BIO folder or a JSONL file; a CSV file of intents has no text"
+        remedy = "Give a BIO folder or a JSONL file; a CSV file of intents contains no text"
         raise InputError("gold has no text to predict from", place=Place(gold.path), remedy=remedy)
     return add_groups(gold, stack.enter_context(open_input(sources.groups)) if sources.groups else None)
 

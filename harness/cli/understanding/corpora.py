@@ -103,7 +103,7 @@ def distribution(
         refuse_overwriting(target, [path for _, path in named_files])
     refuse_stdin_twice([path for _, path in named_files])
     if json_target == csv_target == STREAM:
-        raise InputError("--json - and --csv - both go to standard output", remedy="Name a file for one of them")
+        raise InputError("--json - and --csv - both go to standard output", remedy="Give a file for one of them")
     counts_by_split: dict[str, LabelCounts] = {}
     paths: list[str] = []
     first_split_by_id: dict[str, str] = {}
@@ -111,7 +111,7 @@ def distribution(
     for split, path in named_files:
         for name, corpus in _read_splits(split, path, form, by).items():
             if name in counts_by_split:
-                problem = f"two splits are called {name!r}"
+                problem = f"two splits are named {name!r}"
                 raise InputError(problem, place=Place(path), remedy="Rename one: other=FILE")
             counts_by_split[name] = count_labels(corpus.utterances, chunking)
             paths.append(corpus.path)
@@ -279,7 +279,7 @@ def _grammar_files(paths: tuple[Path, ...]) -> list[Path]:
         named_files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
         if not named_files:
             raise InputError(
-                "there is no .yaml file in this folder", place=Place(str(path)), remedy="Name another folder"
+                "there is no .yaml file in this folder", place=Place(str(path)), remedy="Choose another folder"
             )
         files += named_files
     return files
@@ -288,7 +288,7 @@ def _grammar_files(paths: tuple[Path, ...]) -> list[Path]:
 def _demand_new_folder(folder: Path) -> None:
     """InputError if the folder exists and is not empty, or if it cannot be made here."""
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-        raise InputError("this already exists", place=Place(str(folder)), remedy="Name a new or empty folder")
+        raise InputError("this already exists", place=Place(str(folder)), remedy="Choose a new or empty folder")
     demand_folder(folder)
 
 
@@ -325,7 +325,7 @@ def speak(
         splits = read_splits(file.path, form, name=file.name)
     utterances = [utterance for part in splits.values() for utterance in part.utterances]
     if silent := next((utterance for utterance in utterances if not utterance.words), None):
-        raise InputError(f"{silent.id!r} has no text", place=silent.place, remedy="Name a corpus with texts")
+        raise InputError(f"{silent.id!r} has no text", place=silent.place, remedy="Use a corpus with texts")
     if test_voices is not None and not any((SPLIT, "test") in utterance.groups for utterance in utterances):
         remedy = "Omit --test-voices, or name the split for testing `test`"
         raise InputError("there is no split test", place=Place(corpus), remedy=remedy)

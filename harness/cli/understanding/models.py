@@ -135,7 +135,7 @@ def _read_sound_lists(lists: Iterable[Path]) -> dict[str, Path]:
         more_sounds = read_sound_list(path)
         if shared := sounds.keys() & more_sounds.keys():
             problem = f"the sound of {min(shared)!r} is also in another list"
-            raise InputError(problem, place=Place(str(path)), remedy="Name it in only one list")
+            raise InputError(problem, place=Place(str(path)), remedy="Keep it in only one list")
         sounds |= more_sounds
     return sounds
 

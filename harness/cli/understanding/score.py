@@ -62,7 +62,7 @@ class ScoreSources:
         ))  # fmt: skip
         if self.sessions and (self.gold or self.predicted):
             raise InputError(
-                "sessions cannot be combined with --gold or --pred", remedy="Name sessions, or give --gold and --pred"
+                "sessions cannot be combined with --gold or --pred", remedy="Give sessions, or --gold and --pred"
             )
         if not self.sessions and not (self.gold and self.predicted):
             remedy = "Give --gold FILE|FOLDER and --pred FILE|FOLDER, or name a session"
@@ -270,7 +270,7 @@ def _read_sessions(sessions: Sequence[str], attempt: CountedAttempt) -> tuple[Co
     corpora = session_corpora(progresses, attempt)
     if not corpora.gold.utterances:
         why = f": no report says what was understood in {listed(corpora.unknown)}" if corpora.unknown else ""
-        remedy = "Name a session with trials of kind understand (docs/explanation/trials.md)"
+        remedy = "Give a session with trials of kind understand (docs/explanation/trials.md)"
         raise InputError(f"no trial has an intent to score{why}", remedy=remedy)
     names = " ".join(map(str, folders))
     unfinished = tuple(
@@ -292,7 +292,7 @@ def read_gold(file: InputFile, form: CorpusFormat | None, split: str | None) -> 
 
     gold = read_corpus(file.path, form, split, name=file.name, option="--gold-format")
     if not any(map(is_annotated, gold.utterances)):
-        raise InputError("nothing here is annotated", place=Place(file.name), remedy="Name annotated utterances")
+        raise InputError("nothing here is annotated", place=Place(file.name), remedy="Give annotated utterances")
     return gold, None if split is None else dict(gold.utterances[0].groups)[SPLIT]
 
 

@@ -115,7 +115,7 @@ class MqttDevice:
         topics = topics or tuple(sorted({mapping.topic for mapping in for_device(profile.mappings, device)}))
         if not topics:
             raise InputError(
-                f"the profile {profile.id} has no topics", remedy="Name topics to subscribe to: --topic 'prefix/#'"
+                f"the profile {profile.id} has no topics", remedy="Give topics to subscribe to: --topic 'prefix/#'"
             )
         for topic in topics:
             if not is_topic_filter(topic):

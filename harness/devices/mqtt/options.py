@@ -242,4 +242,4 @@ def _expand_home(path: str) -> str:
 
 def _file_error(key: str, name: str, error: Exception) -> DeviceError:
     why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return DeviceError(f"{key}: {name} cannot be used: {why}", remedy="Name a PEM file, relative to the working folder")
+    return DeviceError(f"{key}: {name} cannot be used: {why}", remedy="Give a PEM file, relative to the working folder")

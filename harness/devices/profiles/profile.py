@@ -368,7 +368,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
     keys = ProfileKeys.model_validate(content)
     if keys.lines_of and named_by:
         problem = f"{named_by!r} takes lines from this profile, which itself takes lines from others"
-        findings.add(("lines_of",), problem, f"Name all of them in {named_by!r}", key=True)
+        findings.add(("lines_of",), problem, f"List all of them in {named_by!r}", key=True)
         findings.refuse()
     lines_of = tuple(_load_lines_of(name, keys, number, beside, findings) for number, name in enumerate(keys.lines_of))
     lines = (*map(_line_mapping, keys.lines), *(line for profile in lines_of for line in profile.lines))

@@ -228,7 +228,7 @@ def _file_error(path: str) -> tuple[str, str]:
     if stat.S_ISSOCK(os.stat(path).st_mode):
         remedy = "Start QEMU with -chardev socket,id=c,host=127.0.0.1,port=47011,server=on,wait=off"
         return f"{path} is a Unix socket", f"{remedy}, and write port: socket://127.0.0.1:47011"
-    return f"{path} is not a serial port", "Name a device such as /dev/ttyUSB0"
+    return f"{path} is not a serial port", "Give a device such as /dev/ttyUSB0"
 
 
 def _open_remedy(error: Exception) -> str:

@@ -322,7 +322,7 @@ def read_sessions(folders: Sequence[Path]) -> tuple[RatedSession, ...]:
         if first is not session:
             raise InputError(
                 f"{first.folder} and {folder} hold the same session, {session.session_id}",
-                remedy="Name only one of them, or its judgments count twice",
+                remedy="Give only one of them; otherwise its judgments count twice",
             )
     return tuple(session_by_id.values())
 

@@ -76,7 +76,7 @@ def read_csv(path: Path, encoding: str | None) -> RawRows:
             remedy = "Name it, or remove its comma from every row"
             problems.add(header_line, 1, f"column {index + 1} has no name", remedy)
         elif names.index(name) < index:
-            problems.add(header_line, 1, f"two columns are called {shown(name)}", "Rename one")
+            problems.add(header_line, 1, f"two columns are named {shown(name)}", "Rename one")
     problems.refuse()
     errors: list[InputError] = []
     rows = _checked_csv_rows(zip(lines[1:], row_faults, strict=True), len(names), str(path), errors)
@@ -120,7 +120,7 @@ def read_jsonl(path: Path, encoding: str | None) -> RawRows:
         try:
             row = json.loads(text, object_pairs_hook=_object_without_duplicates, parse_constant=refuse_constant)
             if not isinstance(row, dict):
-                raise ValueError(f"a line holds an object, not {shown(text)}")
+                raise ValueError(f"a line must be an object, not {shown(text)}")
         except (ValueError, RecursionError) as error:
             problem = f"not a JSON object: {error}"
             remedy = 'Write one object on each line: {"trial": "t1", "rater": "ann", "category": "correct"}'
@@ -339,7 +339,7 @@ def check_row(line: int, values: dict[str, Value], categories: Mapping[str, Cate
     """
     rater = str(values.get("rater", "")).strip()
     if not rater:
-        raise WrongCell("the row names no rater", "Write the rater's pseudonym")
+        raise WrongCell("the row has no rater", "Write the rater's pseudonym")
     try:
         person_name(rater, "rater name")
         checked_text(str(values.get("comment", "")))
@@ -348,7 +348,8 @@ def check_row(line: int, values: dict[str, Value], categories: Mapping[str, Cate
     values["rater"] = rater
     if not values.get("trial") and not values.get("clip_sha256"):
         raise WrongCell(
-            "the row names no response", "Write the response's trial, or the SHA-256 of its clip (clip_sha256)"
+            "the row does not identify a response",
+            "Write the response's trial, or the SHA-256 of its clip (clip_sha256)",
         )
     _check_numbers(values)
     if ("span_start_s" in values) != ("span_end_s" in values):
@@ -550,16 +551,19 @@ def _fields_of_columns(table: RawRows, names: Mapping[str, str]) -> list[str]:
         field = names.get(column) or ALIASES.get(name, name if name in COLUMNS else "")
         if field and field in fields:
             problems.add(
-                table.header_line, 1, f"two columns hold {field}", "Rename one of them, or map it: --map COLUMN=FIELD"
+                table.header_line,
+                1,
+                f"two columns contain {field}",
+                "Rename one of them, or map it: --map COLUMN=FIELD",
             )
         fields.append(field)
     for field_name in REQUIRED_FIELDS:
         is_replaced = field_name == "category" and "status" in fields
         if field_name not in fields and not is_replaced:
             remedy = f"Add it, or name the column: --map COLUMN={field_name}. {nearest(field_name, table.header)}"
-            problems.add(table.header_line, 1, f"no column holds {field_name}", remedy)
+            problems.add(table.header_line, 1, f"no column contains {field_name}", remedy)
     if "trial" not in fields and "clip_sha256" not in fields:
         remedy = f"Add one, or name the column: --map COLUMN=trial. {nearest('trial', table.header)}"
-        problems.add(table.header_line, 1, "no column names the response: trial or clip_sha256", remedy)
+        problems.add(table.header_line, 1, "no column identifies the response: trial or clip_sha256", remedy)
     problems.refuse()
     return fields

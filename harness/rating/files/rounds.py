@@ -237,7 +237,7 @@ def read_round(path: Path) -> RatingRound:
         exercises = _load_relative(path, keys.training, "training", load_training, findings) or ()
     gold = () if keys.gold is None else _load_relative(path, keys.gold, "gold", load_gold, findings) or ()
     if keys.stop is not None and keys.gold is None:
-        findings.add(("stop",), "there are no known answers to check against", "Name a gold file: `gold: known.yaml`")
+        findings.add(("stop",), "there are no known answers to check against", "Add a gold file: `gold: known.yaml`")
     elif keys.stop is not None and gold and keys.stop.after > len(gold):
         problem = f"`stop` applies after {keys.stop.after} known answers, but there are only {len(gold)}"
         findings.add(("stop", "after"), problem, f"Write at most {len(gold)}, or add known answers")
@@ -316,7 +316,7 @@ def _matching_sessions(
     sessions = [session for session in map(Path, names) if (session / SESSION_LOG).is_file()]
     if not sessions:
         problem = f"{pattern!r} matches no session folder"
-        findings.add(key_path, problem, f"Name a folder that holds a {SESSION_LOG}, relative to {folder}")
+        findings.add(key_path, problem, f"Give a folder that contains a {SESSION_LOG}, relative to {folder}")
     return tuple(str(session.resolve()) for session in sessions)
 
 
@@ -332,7 +332,7 @@ def _proposals(path: Path, keys: ProposalsKeys, judged_sessions: tuple[str, ...]
                 f"{pattern!r} matches {own_names[0]!r}, which this round judges: the classifier would repeat its "
                 "raters' labels"
             )
-            findings.add(key_path, problem, "Name judged sessions that are not in `sessions`")
+            findings.add(key_path, problem, "List judged sessions that are not in `sessions`")
         sources.update(dict.fromkeys(folders))
     settings = tuple(keys.settings.items())
     if settings:
@@ -359,7 +359,7 @@ def _check_raters(keys: RoundKeys, findings: Findings) -> None:
     if keys.raters_per_item is None:
         return
     if not keys.raters:
-        findings.add(("raters_per_item",), "the round names no raters", "Name them: `raters: [ann, ben, cem]`")
+        findings.add(("raters_per_item",), "the round lists no raters", "List them: `raters: [ann, ben, cem]`")
     elif keys.raters_per_item > len(keys.raters):
         remedy = f"Write at most {len(keys.raters)}, or name more raters"
         findings.add(("raters_per_item",), f"there are only {len(keys.raters)} raters", remedy)

@@ -293,7 +293,7 @@ def _read_all(
                 damage.append(f"row {seq} ({kind}) cannot be read: {error.what}")
                 continue
             if record.kind != kind:
-                damage.append(f"row {seq} ({kind}) holds a row of the kind {record.kind}")
+                damage.append(f"row {seq} ({kind}) contains a row of the kind {record.kind}")
             if not entries or is_kept(record):
                 entries.append(Entry(seq, run, at_s, wall_s, record))
     except sqlite3.DatabaseError as error:

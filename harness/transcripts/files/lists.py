@@ -317,7 +317,7 @@ def _check_header(header: list[str], line: int, problems: Problems) -> None:
         if not name:
             problems.add(line, 1, f"column {number} has no name", "Name it, or remove its comma from every row")
         elif header.index(name) < number - 1:
-            problems.add(line, 1, f"two columns are called {shown(name)}", "Rename one")
+            problems.add(line, 1, f"two columns are named {shown(name)}", "Rename one")
 
 
 def _labels(fields: Sequence[str]) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def format_of(path: Path, option: str = EITHER) -> Format:
         return Format(suffix)
     problem = f"the suffix .{suffix} does not name a transcript format" if suffix else "the name has no suffix"
     remedy = (
-        f"Name the format: {option} {'|'.join(Format)}. In trn, each line ends with its id: what day is it (spk1_001)"
+        f"Give the format: {option} {'|'.join(Format)}. In trn, each line ends with its id: what day is it (spk1_001)"
     )
     raise InputError(problem, place=Place(str(path)), remedy=remedy)
 
@@ -198,7 +198,7 @@ def speaker_scheme(scheme: str) -> SpeakersOf:
         speaker_of = _SCHEMES[scheme]
     else:
         remedy = nearest(scheme, [*_SCHEMES, "/(…)_/"], listed="The schemes are")
-        raise InputError(f"no speaker scheme is called {scheme!r}", remedy=remedy)
+        raise InputError(f"there is no speaker scheme {scheme!r}", remedy=remedy)
     return _before_marks if speaker_of is _before_mark else lambda ids: list(map(speaker_of, ids))
 
 

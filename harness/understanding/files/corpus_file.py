@@ -170,7 +170,7 @@ def _read_file(path: Path, file_format: CorpusFormat, name: str) -> list[Utteran
     match file_format:
         case CorpusFormat.BIO:
             if not path.is_dir():
-                remedy = f"Name the folder that contains {SEQ_IN}"
+                remedy = f"Give the folder that contains {SEQ_IN}"
                 raise InputError("this is a file, not a folder", place=Place(name), remedy=remedy)
             return read_bio_folder(path, name)
         case CorpusFormat.JSONL:

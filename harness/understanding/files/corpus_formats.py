@@ -51,7 +51,7 @@ def numbered_lines(path: Path, name: str, problems: Problems) -> Iterator[str | 
     place = Place(name)
     try:
         if path.is_dir():
-            raise InputError("this is a folder, not a file", place=place, remedy="Name a file")
+            raise InputError("this is a folder, not a file", place=place, remedy="Give a file")
         with path.open("rb") as stream:
             for block in line_blocks(stream.read, name):
                 if not block.faulty and not block.cut:

@@ -99,7 +99,7 @@ def write_bio(corpus: Corpus, folder: Path) -> None:
     contents = {split: _bio_files(utterances, corpus.path) for split, utterances in parts.items()}
     with disk_errors(f"{folder} cannot be written"):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise InputError("the folder is not empty", place=Place(str(folder)), remedy="Name a new folder")
+            raise InputError("the folder is not empty", place=Place(str(folder)), remedy="Choose a new folder")
         with atomic_folder(folder) as new_folder:
             for split, files in contents.items():
                 (new_folder / split).mkdir(exist_ok=not split)

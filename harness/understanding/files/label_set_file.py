@@ -225,7 +225,7 @@ def load_label_map(name: str) -> Mapping[str, str]:
         return PRESETS[name]
     path = Path(name)
     if not path.is_file():
-        remedy = f"Name a CSV file or a preset. {nearest(name, list(PRESETS), listed='Presets')}"
+        remedy = f"Give a CSV file or a preset. {nearest(name, list(PRESETS), listed='Presets')}"
         raise InputError(f"{name!r} is not a file or a preset", remedy=remedy)
     problems = Problems(name)
     try:

@@ -195,7 +195,7 @@ class CtcUnderstander:
 
     def __init__(self, model: str, settings: Mapping[str, str], *, encoder: SoundEncoder | None = None) -> None:
         if not model:
-            raise InputError("ctc needs a trained model", remedy="Name its folder, as in -t ctc:FOLDER")
+            raise InputError("ctc needs a trained model", remedy="Give its folder, as in -t ctc:FOLDER")
         if settings:
             raise InputError(
                 f"a trained ctc model has no setting {min(settings)!r}", remedy="Set it when you train a model"
@@ -203,7 +203,9 @@ class CtcUnderstander:
         name, _ = read_model(Path(model))
         if name != NAME:
             raise InputError(
-                f"this is a {name} model, not a ctc model", place=Place(model), remedy="Name a folder trained as ctc"
+                f"this is a {name} model, not a ctc model",
+                place=Place(model),
+                remedy="Give the folder of a model trained as ctc",
             )
         trained, encoder = TrainedCtc.load(Path(model)), encoder or _whisper()
         if trained.encoder != encoder.name:

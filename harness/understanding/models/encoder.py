@@ -165,7 +165,7 @@ def load_encoder(checkpoint: str = "", *, dropout: float | None = None) -> Encod
 
 
 def _damaged_error(folder: Path, problem: str) -> InputError:
-    remedy = "Name a folder that transformers' save_pretrained wrote, with config.json, tokenizer and weights"
+    remedy = "Give a folder that transformers' save_pretrained wrote, with config.json, tokenizer and weights"
     return InputError(problem, place=Place(str(folder)), remedy=remedy)
 
 

@@ -80,11 +80,11 @@ def demand_place(folder: Path, *, force: bool = False) -> None:
     if not (folder.exists() or folder.is_symlink()):
         return
     if not force:
-        raise InputError(
-            "this already exists", place=place, remedy="Name another folder, or give --force to replace it"
-        )
+        raise InputError("this already exists", place=place, remedy="Choose another folder, or replace it with --force")
     if folder.is_symlink() or not (folder / MODEL_FILE).is_file():
-        raise InputError("this is not a model folder, so it is not replaced", place=place, remedy="Name another folder")
+        raise InputError(
+            "this is not a model folder, so it is not replaced", place=place, remedy="Choose another folder"
+        )
 
 
 def save_model(name: str, understander: SavesModel, folder: Path, facts: ModelFacts, *, force: bool = False) -> None:
@@ -120,7 +120,7 @@ def load_model(folder: Path) -> LoadedUnderstander:
     name, facts = read_model(folder)
     place = Place(str(folder / MODEL_FILE))
     if name in names(Group.AUDIO_UNDERSTANDERS):
-        remedy = f"Name it as a system: harness understand predict --audio LIST.csv -t {name}:{folder}"
+        remedy = f"Use it as a system: harness understand predict --audio LIST.csv -t {name}:{folder}"
         raise InputError("this model understands sound, not texts", place=place, remedy=remedy)
     understander: Understander = load(Group.UNDERSTANDERS, name, place=place).load(folder)
     return LoadedUnderstander(name, understander, facts)
@@ -153,7 +153,7 @@ def _read_description(path: Path) -> dict[str, Any]:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
         raise InputError("there is no model here", place=Place(str(path)),
-                         remedy="Name a folder that `harness understand train` made") from error  # fmt: skip
+                         remedy="Give a folder created by `harness understand train`") from error  # fmt: skip
     except (OSError, ValueError) as error:
         raise _damaged_error(path, f"it cannot be read: {error}") from error
     try:

@@ -229,7 +229,7 @@ def _annotated_rows(corpus: Corpus) -> tuple[Utterance, ...]:
             problem = f"the utterance {utterance.id!r} is not annotated with {lacking}"
             raise InputError(problem, place=utterance.place or Place(corpus.path), remedy="Annotate it, or remove it")
     if not corpus.utterances:
-        raise InputError("there are no utterances", place=Place(corpus.path), remedy="Name another folder")
+        raise InputError("there are no utterances", place=Place(corpus.path), remedy="Choose another folder")
     return corpus.utterances
 
 

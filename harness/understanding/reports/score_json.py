@@ -301,7 +301,7 @@ def read_score_json(path: Path, name: str) -> ScoreFile:
     name: name of the file in messages.
     """
     place = Place(name)
-    remedy = "Name a file written by `harness understand score --json FILE`"
+    remedy = "Give a file written by `harness understand score --json FILE`"
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as error:

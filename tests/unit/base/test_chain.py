@@ -85,7 +85,7 @@ CHANGED = "has changed since it was written: its SHA-256 differs"
         (["UPDATE entries SET wall_s = 0 WHERE seq = 1"], [f"row 1 {CHANGED}"]),
         (
             ["UPDATE entries SET kind = 'x' WHERE seq = 2"],
-            ["row 2 (x) holds a row of the kind note_written", f"row 2 {CHANGED}"],
+            ["row 2 (x) contains a row of the kind note_written", f"row 2 {CHANGED}"],
         ),
         (["UPDATE entries SET run = 9 WHERE seq = 8"], [f"row 8 {CHANGED}"]),
         (["DELETE FROM entries WHERE seq = 4"], ["rows 4 to 4 are missing"]),
@@ -199,7 +199,7 @@ def test_check_names_a_row_of_the_wrong_kind(folder: Path) -> None:
             row = (seq, 0, 1.0, 1.0, kind, body)
             link = row_hash(link, row)
             connection.execute(INSERT, (*row, link))
-    kind = "holds a row of the kind judgment_given"
+    kind = "contains a row of the kind judgment_given"
     assert check(folder).damage == (
         f"judgments.sqlite: row 4 (sounds_removed) {kind}",
         f"judgments.sqlite: row 5 (sound_redacted) {kind}",
@@ -246,7 +246,7 @@ def test_a_foreign_table_is_found(folder: Path, name: str, statement: str) -> No
         connection.execute(statement)
     shown = CliRunner().invoke(group, ["show", "--check", str(folder)])
     message = shown.output if name == "judgments" else str(shown.exception)
-    assert f"{name}.sqlite holds the" in message
+    assert f"{name}.sqlite contains the" in message
     assert "which the harness does not write" in message
 
 

@@ -133,14 +133,14 @@ def test_a_session_that_is_named_twice_is_refused(tmp_path: Path) -> None:
     folder = written(tmp_path / "s", asked_session())
     result = harness("effects", folder, f"{folder}/.", "--list")
     assert isinstance(result.exception, InputError)
-    assert "a session is named twice" in result.exception.what
+    assert "a session is listed twice" in result.exception.what
 
 
 def test_trial_found_in_two_sessions_needs_a_single_session(tmp_path: Path) -> None:
     folder, other = (written(tmp_path / name, asked_session()) for name in ("a", "b"))
     result = harness("effects", folder, other, "--answer", "t1", "right")
     assert isinstance(result.exception, InputError)
-    assert "Name one session only" in result.exception.remedy
+    assert "Give only one session" in result.exception.remedy
     assert harness("effects", folder, other, "--list").output.count("\nt1 of ") == 2
     assert "\nt1  due now" in harness("effects", folder, "--list").output
     assert answers(folder) == answers(other) == []

@@ -194,4 +194,4 @@ def test_an_endless_device_file_is_refused(scored: list[str]) -> None:
     for verb in (["report", "/dev/zero"], ["snor", "--output-format", "lsn", "/dev/zero"], [*scored[:4], "/dev/zero"]):
         result = run(*verb)
         assert result.returncode == 2
-        assert b"/dev/zero: this device never ends. Name a file" in result.stderr
+        assert b"/dev/zero: this device never ends. Give a file" in result.stderr

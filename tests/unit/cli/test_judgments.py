@@ -278,7 +278,7 @@ def test_facts_missing_from_a_file_stay_unknown(folder: Path, tmp_path: Path) ->
             "replaces the judgment 'zz', which does not exist",
         ),
         ("q1-den,eve,wrong,b0", "trial,rater,category,replaces", "'b0' of another rater or response"),
-        ("q1-kitchen,eve,,withdrawn", "trial,rater,category,status", "names no judgment to take back"),
+        ("q1-kitchen,eve,,withdrawn", "trial,rater,category,status", "does not say which judgment to take back"),
         ("q1-kitchen,ann,wrong", "trial,rater,category", "'ann' already judged this response as findable, in 'c0'"),
         ("q1-kitchen,eve,wrong,b0", "trial,rater,category,id", "the judgment 'b0' is already there, with different"),
     ],

@@ -83,7 +83,7 @@ def test_pairs_are_grouped_by_any_axis_of_a_matrix(tmp_path: Path) -> None:
 
 def test_a_session_that_is_named_twice_does_not_count_twice(tmp_path: Path) -> None:
     folder = store(tmp_path / "one", session(*clear_cut(5.0, WAITS)))
-    with pytest.raises(InputError, match="a session is named twice"):
+    with pytest.raises(InputError, match="a session is listed twice"):
         run(folder, f"{folder}/.")
 
 

@@ -202,8 +202,8 @@ def test_all_mistakes_of_a_file_are_listed_with_their_places(folder: Path) -> No
         load_conditions(folder / "wrong.yaml")
     report = "\n".join(map(str, refused.value.problems))
     for message in (
-        "wrong.yaml:8:13: no codec is called 'opus 300'",
-        "wrong.yaml:8:23: no codec is called 'amr'",
+        "wrong.yaml:8:13: there is no codec 'opus 300'",
+        "wrong.yaml:8:23: there is no codec 'amr'",
         "wrong.yaml:9:15: the band begins at 3400 Hz",
         "wrong.yaml:10:5: there is no key 'speeds' here. Did you mean 'speed'?",
     ):

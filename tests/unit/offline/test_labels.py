@@ -141,7 +141,7 @@ def _other(path: Path) -> object:
         ("a.csv", "audio,begin\nx.wav,1\n", "a.csv:1: no column has the end"),
         ("a.csv", "start,end\n1,x\n2,1\n", "a.csv:2: 'x' is not a time in seconds.*a.csv:3: the phrase ends at 1 s"),
         ("a.csv", "start,end\n1,2,3\n", "a.csv:2: 3 fields, but the header has 2"),
-        ("a.csv", "start,end,room,Room\n1,2,hall,lab\n", "a.csv:1: two columns are called 'room'"),
+        ("a.csv", "start,end,room,Room\n1,2,hall,lab\n", "a.csv:1: two columns are named 'room'"),
         ("a.csv", "start,end,phras\n1,2,alexa\n", "a.csv:1: the column 'phras' is not known.*Did you mean 'phrase'"),
         ("a.rttm", "LEXEME a 1 0\nWORD a 1 0 1 x lex y <NA>\n", "a.rttm:1:1: only 4 fields.*'WORD' is not an RTTM"),
         ("a.txt", "1 2 alexa\n", "a.txt:1:1: '1 2 alexa' is not an Audacity label.*tabs"),

@@ -275,8 +275,8 @@ def test_a_redaction_that_was_killed_is_named_and_completed(sessions: Path) -> N
         ("", (1.0, 99.0), "has no span from 1 to 99 s: it is 1.900 s long"),
         ("", (0.5, 0.5), "has no span"),
         ("", (float("nan"), 1.0), "has no span"),
-        ("none.flac", (0.0, 1.0), "is called 'none.flac'"),
-        ("../log.sqlite", (0.0, 1.0), "is called"),
+        ("none.flac", (0.0, 1.0), "has no clip 'none.flac'"),
+        ("../log.sqlite", (0.0, 1.0), "has no clip"),
     ],
 )
 def test_invalid_redaction_changes_nothing(

@@ -332,7 +332,7 @@ def test_sounds_are_the_stored_response_the_query_alone_and_a_spoken_exercise(fo
 
 
 def test_invalid_rating_sessions_are_refused(folders: list[Path], tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="named twice"):
+    with pytest.raises(InputError, match="listed twice"):
         open_room([folders[0], folders[0]])
     with pytest.raises(InputError, match="no first response"):
         open_room(folders, RatingRound(items=ItemFilter(devices=("bath",))))

@@ -184,7 +184,7 @@ def test_wrong_usage_is_refused(tmp_path: Path) -> None:
     folder = wake_session(tmp_path / "a", 0, trials=2)
     unplayed = session(tmp_path / "unplayed", rows_of(wake_trial(0)))
     for arguments, message in (
-        ([folder, folder], "named twice"),
+        ([folder, folder], "listed twice"),
         ([folder, tmp_path / "nothing"], "is not a session"),
         ([unplayed, folder], "unplayed: no trial was played"),
         ([folder, folder, "--csv"], "--csv applies only"),

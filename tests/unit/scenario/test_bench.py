@@ -350,10 +350,10 @@ def test_a_device_may_have_further_sources(folder: Path) -> None:
     ("wrong", "place", "message"),
     [
         ("led: {profile: lamp}", "7:12", "the key 'driver' is missing"),
-        ("led: {driver: no_such}", "7:21", "no driver is called 'no_such'"),
+        ("led: {driver: no_such}", "7:21", "there is no driver 'no_such'"),
         ("led: {driver: network_bursts}", "7:21", "'network_bursts' was removed. Learn the device's chime"),
         ("led: {driver: test_ears, profile: nope}", "7:41", "the device profile 'nope' does not exist"),
-        ("test_ears: {driver: test_ears}", "7:7", "two sources of 'lamp' are called 'test_ears'"),
+        ("test_ears: {driver: test_ears}", "7:7", "two sources of 'lamp' are named 'test_ears'"),
         ("Led: {driver: test_ears}", "7:7", "'Led' is not a name"),
         ("led: {driver: test_ears, same_as: near}", "7:13", "'driver' cannot be combined with same_as"),
         ("led: {driver: test_ears, volume: 3}", "7:32", "there is no key 'volume' here"),

@@ -275,7 +275,7 @@ def test_variables_may_name_others_in_any_order() -> None:
             "s.yaml:4:6: the variables refer to each other in a circle: b → c → b.",
         ),
         ("  a: 'x ${a}'", "s.yaml:2:6: the variables refer to each other in a circle: a → a."),
-        ("  city: York\n  place: 'in ${ctiy}'", "s.yaml:3:10: no variable is called 'ctiy'. Did you mean 'city'?"),
+        ("  city: York\n  place: 'in ${ctiy}'", "s.yaml:3:10: there is no variable 'ctiy'. Did you mean 'city'?"),
     ],
 )
 def test_unexpandable_variables_are_reported_with_their_place(lines: str, problem: str) -> None:
@@ -369,7 +369,7 @@ def test_a_list_saved_by_a_spreadsheet_is_read(folder: Path) -> None:
         ("recording,Talker\na.wav,ann\n", 1, "'Talker' is not a column name"),
         ("recording,phrase_end_ms\na.wav,soon\n", 2, "phrase_end_ms 'soon' is not a time"),
         ("recording,phrase_end_ms\na.wav,2000\n", 2, "ends at 2 s, but 'a.wav' is 1.000 s long"),
-        ("recording,phrase_end_ms\na.wav,870\na.wav,640\n", 3, "an earlier row states other values for 'a.wav'"),
+        ("recording,phrase_end_ms\na.wav,870\na.wav,640\n", 3, "an earlier row has other values for 'a.wav'"),
         ("recording,talker\n\na.wav,ann,1\n", 3, "the row has 3 cells, but the header has 2"),
         ("recording\nd.wav\n", 2, "there is no file 'lists/d.wav'"),
         ("recording\n", 0, "the list contains no recordings"),

@@ -159,7 +159,7 @@ def test_waits_may_be_given_in_equal_ratios(tmp_path: Path) -> None:
         ('    shows: ["${sum}"]\n', "", FIRST - 5, "the key 'shows' is missing"),
         ('shows: ["${sum}"]', "shows: []", FIRST + 1, "a list is empty"),
         ("forgets: [sorry]", "forgets: [Sixty One]", FIRST + 2, "'Sixty One' is listed under both"),
-        ("follow_up: add_five", "follow_up: add_fife", FIRST - 1, "no stimulus is called 'add_fife'"),
+        ("follow_up: add_five", "follow_up: add_fife", FIRST - 1, "there is no stimulus 'add_fife'"),
         ("follow_up: add_five", "follow_up: product", FIRST - 1, "the follow-up is the query itself"),
         ("repeat: 6", "close_dialogue: {say: cancel}", FIRST - 3, "'close_dialogue' does not apply"),
         ("repeat: 6", "effect: {wanted: a sum, question: is it said}", FIRST - 3, "'effect' does not apply"),
@@ -318,7 +318,7 @@ def test_expected_frame_is_read(tmp_path: Path, frame: str, expected: ExpectedFr
         (f"{ASKED} expects: {{intents: [a], slots: {{city: ['x']}}}}}}", "expected text, found a list"),
         (f"{ASKED} expects: {{intents: [a], slot: {{city: x}}}}}}", "there is no key 'slot' here"),
         (f"{ASKED} expects: {{slots: {{}}}}}}", "the key 'intents' is missing"),
-        (f"{ASKED} expects: {{intents: [a], slots: {{city: '${{land}}'}}}}}}", "no variable is called 'land'"),
+        (f"{ASKED} expects: {{intents: [a], slots: {{city: '${{land}}'}}}}}}", "there is no variable 'land'"),
     ],
 )
 def test_contradictory_trial_keys_are_refused_with_their_line(tmp_path: Path, trial: str, message: str) -> None:

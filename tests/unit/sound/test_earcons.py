@@ -317,7 +317,7 @@ def test_chimes_that_sound_alike_are_refused() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("earcons: kitchen\n", ":1:1: no chime is named"),
+        ("earcons: kitchen\n", ":1:1: no chime is given"),
         ("earcons: kitchen\nwake: no.wav\n", ":2:7: no.wav: No such file"),
         ("earcons: kitchen\nwaek: no.wav\n", ":2:1: there is no key 'waek'"),
         ("earcons: kitchen\nthreshold: 2\nwake: no.wav\n", ":2:12: 2 is too large"),

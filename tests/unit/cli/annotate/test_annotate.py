@@ -108,7 +108,7 @@ def test_invalid_input_creates_no_project(run: Run, files: Path) -> None:
         (("--data", files / "double.jsonl"), "the id 'd#1' is already in"),
         (("--labels", files / "none.yaml"), "none.yaml"),
         (("--rename-labels", "media"), "--rename-labels has no labels to rename"),
-        (("--annotator", "ann", "--annotator", "ann"), "named twice"),
+        (("--annotator", "ann", "--annotator", "ann"), "listed twice"),
         (("--annotator", "ann", "--double", "1"), "needs two annotators"),
         (("--split", "dev"), "there is no split"),
     ):
@@ -340,7 +340,7 @@ def test_proposals_also_learn_from_utterances_with_one_annotator(tmp_path: Path)
 def test_wrong_usage_of_propose_is_refused_and_stores_nothing(tmp_path: Path) -> None:
     project = _project(tmp_path, 20)
     (tmp_path / "many").mkdir()
-    with pytest.raises(InputError, match="Name another --held-out-split"):
+    with pytest.raises(InputError, match="Choose another --held-out-split"):
         _run("propose", _project(tmp_path / "many", 60), "--held-out-split", "nosuch")
     for words, message in (
         (("--held-out", "0.3", "--held-out-split", "dev"), "--held-out cannot be combined with --held-out-split"),
@@ -396,7 +396,7 @@ def test_slots_are_marked_imported_compared_and_exported(run: Run, files: Path) 
     )
     alone = run("agreement", project, "--annotator", "ann")
     assert isinstance(alone.exception, InputError)
-    assert "--annotator names only 'ann', and nobody to compare with" in str(alone.exception)
+    assert "--annotator gives only 'ann', and a comparison needs two" in str(alone.exception)
     assert re.search(r"^disputed +1  annotators disagree", run("status", project).output, re.M)
     with sitting(project, "zoe", adjudicating=True) as desk:
         assert desk.view.item is not None

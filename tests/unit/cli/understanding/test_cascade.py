@@ -315,7 +315,7 @@ def test_frames_that_a_device_reported_stand_beside_systems_from_sound(place: Pa
         (("--gold", "gold.jsonl", "--heard", "heard.trn", "--heard", "gold.jsonl"), "--heard needs --model"),
         (
             ("--gold", "gold.jsonl", "--model", "model", "--heard", "heard.trn", "--heard", "heard.trn"),
-            "two systems are called 'heard'",
+            "two systems are named 'heard'",
         ),
         (
             ("--gold", "gold.jsonl", "--model", "model", "--pred-sound", "gold.jsonl", "--by", "room"),

@@ -151,7 +151,7 @@ def test_a_single_file_is_split_by_groups(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["x=a.csv", "x=a.csv"], "two splits are called 'x'"),
+        (["x=a.csv", "x=a.csv"], "two splits are named 'x'"),
         (["a.csv", "--json", "a.csv"], "this file is both an input and an output"),
         (["-", "-"], "only one file can come from standard input"),
         (["a.csv", "--separator", ""], "--separator is empty"),

@@ -177,7 +177,7 @@ def test_proposals_take_settings_of_their_classifier_as_texts(folder: Path) -> N
         ("  from: [runs/b1]\n  settings: {strength: 1,\n    words: 9}\n", 6, "it must be at most 5"),
         ("  from: [runs/b1]\n  settings:\n    words: [2]\n", 6, "a setting is neither text nor a number"),
         ("  from: [runs/b1]\n  settings: {balanced: true}\n", 5, "a setting is neither text nor a number"),
-        ("  from: [runs/b1]\n  classifier: own\n  settings: {words: 2}\n", 5, "no intent classifier is called 'own'"),
+        ("  from: [runs/b1]\n  classifier: own\n  settings: {words: 2}\n", 5, "there is no intent classifier 'own'"),
     ],
 )
 def test_proposal_mistakes_are_reported_with_their_line(folder: Path, lines: str, line: int, message: str) -> None:
@@ -360,8 +360,8 @@ def test_columns_can_be_renamed(tmp_path: Path) -> None:
     [
         ("t1,ann,corect", "'corect' is not a category", "Did you mean 'correct'?"),
         ("t1,ann,", "the row has no category", "skipped"),
-        ("t1,,wrong", "the row names no rater", "Write the rater's pseudonym"),
-        (",ann,wrong", "the row names no response", "clip_sha256"),
+        ("t1,,wrong", "the row has no rater", "Write the rater's pseudonym"),
+        (",ann,wrong", "the row does not identify a response", "clip_sha256"),
         ("t1,ann", "2 fields, but the header has 3", "Write one for each column"),
         (f"t1,{'a' * 101},wrong", " is not a valid rater name", "1 to 100 printable"),
         (f"t1,ann,{'w' * (MAX_CELL_CHARS + 1)}", "category: a cell of 100,001 characters", "at most 100,000"),
@@ -419,11 +419,11 @@ def test_every_wrong_row_is_told_and_the_right_ones_are_kept(tmp_path: Path) -> 
     [
         ("", "the file is empty"),
         (f"{HEAD}\n", "the file has no rows"),
-        ("trial,category\nt1,wrong\n", "no column holds rater"),
-        ("trial,rater\nt1,ann\n", "no column holds category"),
-        ("rater,category\nann,wrong\n", "no column names the response"),
-        ("trial,rater,category,rater\nt1,ann,wrong,bob\n", "two columns are called 'rater'"),
-        ("trial,rater,category,label\nt1,ann,wrong,wrong\n", "two columns hold category"),
+        ("trial,category\nt1,wrong\n", "no column contains rater"),
+        ("trial,rater\nt1,ann\n", "no column contains category"),
+        ("rater,category\nann,wrong\n", "no column identifies the response"),
+        ("trial,rater,category,rater\nt1,ann,wrong,bob\n", "two columns are named 'rater'"),
+        ("trial,rater,category,label\nt1,ann,wrong,wrong\n", "two columns contain category"),
         ("trial,rater,,category\nt1,ann,,wrong\n", "column 3 has no name"),
         ("trial;rater;category\nt1;ann;wrong\n", "the columns are separated by semicolons, not by commas"),
         (f'{HEAD}\nt1,ann,"wrong\n', "a quote is not closed"),
@@ -474,7 +474,7 @@ def test_json_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("[1]", "a line holds an object"),
+        ("[1]", "a line must be an object"),
         ('{"trial": "t1"', "not a JSON object"),
         ('{"trial": "t1", "trial": "t2"}', "a key occurs twice"),
         ('{"trial": "t1", "plays": NaN}', "NaN is not JSON"),
@@ -504,7 +504,7 @@ def test_a_parquet_file_of_another_program_is_read(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(table, path)
     judgments = read_judgments(path, Format.PARQUET, WORDS)
     assert judgments.rows[0].values == {"trial": "t1", "rater": "ann", "plays": 2}
-    assert str(judgments.problems[0]).startswith(f"{path}:2: the row names no rater")
+    assert str(judgments.problems[0]).startswith(f"{path}:2: the row has no rater")
     for content in (b"", b"PAR1", b"PAR1" + b"\xff" * 100 + b"PAR1", b"trial,rater\n"):
         path.write_bytes(content)
         with pytest.raises(InputError, match="not a Parquet"):

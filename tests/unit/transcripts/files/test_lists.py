@@ -127,8 +127,8 @@ def test_other_encodings_are_named(tmp_path: Path) -> None:
         ("id;voice\na_1;ann\n", ["the columns are separated by semicolons, not by commas", "sep=;"]),
         ("id\na_1\n", ["the header has only the column id"]),
         ("id,voice,\na_1,ann,\n", ["column 3 has no name"]),
-        ("id,voice,voice\na_1,ann,bob\n", ["two columns are called 'voice'"]),
-        ("id,id\na_1,a_1\n", ["two columns are called 'id'"]),
+        ("id,voice,voice\na_1,ann,bob\n", ["two columns are named 'voice'"]),
+        ("id,id\na_1,a_1\n", ["two columns are named 'id'"]),
         ("id,voice\na_1\nb_1,bob,x\n", [":2:1: 1 field, but the header has 2", ":3:1: 3 fields, but"]),
         ("id,voice\n ,ann\n", [":2:1: the row has no id"]),
         ("id,voice\na_1,ann\n\nA_1,ann\n", [":4:1: the id 'A_1' is already on line 2"]),
@@ -319,7 +319,7 @@ def test_another_encoding_is_read_when_it_is_named(tmp_path: Path) -> None:
 def test_an_unknown_encoding_is_refused(tmp_path: Path, encoding: str) -> None:
     path = written(tmp_path, "a.trn", "é (x)")
     if encoding:
-        assert_told(told(lambda source: read_text(source, encoding), path), [(0, 0, "no encoding is called")])
+        assert_told(told(lambda source: read_text(source, encoding), path), [(0, 0, "there is no encoding")])
     else:
         assert read_text(path, encoding) == "é (x)\n"
 
