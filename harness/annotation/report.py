@@ -232,8 +232,8 @@ def lines(report: AnnotationReport, labels: Sequence[str]) -> Iterator[str]:
     yield ""
     if report.facts:
         yield "last batch: " + shown(", ".join(f"{name} {value}" for name, value in report.facts))
-    annotators_time = f"{_minutes(report.review_time_s)} at pages, {_minutes(report.hand_time_s)} by hand"
-    yield f"CPU time of classifiers {seconds(report.cpu_s)}; people {annotators_time}"
+    annotators_time = f"{_minutes(report.review_time_s)} on proposal pages, {_minutes(report.hand_time_s)} by hand"
+    yield f"CPU time of classifiers {seconds(report.cpu_s)}; annotators {annotators_time}"
     yield ""
     yield "final labels; an utterance without them counts as not annotated"
     splits = tuple((split or "-", counts) for split, counts in report.splits.items())

@@ -100,13 +100,13 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
             "harness.cli.understanding.models:train",
             "Train an understander on a folder of annotated utterances.",
         ),
-        "predict": ("harness.cli.understanding.models:predict", "Turn texts or sounds into intents and slots."),
+        "predict": ("harness.cli.understanding.models:predict", "Predict intents and slots from texts or sounds."),
         "bench": ("harness.cli.understanding.models:bench", "Train and score several understanders on a corpus."),
         "cascade": ("harness.cli.understanding.cascade", "Compare transcripts, cascades and systems from sound."),
     },
     "admin": {
         "lab": ("harness.cli.lab", "Start, stop and show the virtual lab."),
-        "voices": ("harness.cli.voices", "List the voices that are installed, or hear one."),
+        "voices": ("harness.cli.voices", "List the installed voices, or listen to one."),
         "devices": ("harness.cli.devices", "List device profiles, test them, monitor a device."),
         "sound": ("harness.cli.sound", "List sound devices, check the sound path with a chirp, record talkers."),
         "calibrate": ("harness.cli.calibrate", "Measure a loudspeaker's level in the room with a sound level meter."),
@@ -302,7 +302,7 @@ class SubcommandGroup(LazyGroup):
             name = ctx.invoked_subcommand or ""
             if not os.path.lexists(name):
                 raise
-            hint = f"{name!r} was read as a command. For the file of that name, write ./{name}"
+            hint = f"{name!r} was taken as a command. If you mean the file of that name, write ./{name}"
             raise add_hint(error, hint) from None
 
 

@@ -95,10 +95,10 @@ def command(
     name: str | None = argument(required=False),
     tone: bool = flag("Play a 1 kHz tone instead of pink noise."),
     level: float = option(
-        "Level of the sound (RMS), dBFS.", "--level-dbfs", former=("--level",), type=FiniteRange(-60, 0), default=-26.0
+        "RMS level of the sound, dBFS.", "--level-dbfs", former=("--level",), type=FiniteRange(-60, 0), default=-26.0
     ),
     meter: MeterOptions,
-    equalise: bool = flag("Measure the response of the loudspeaker, and print its equaliser."),
+    equalise: bool = flag("Measure the loudspeaker's response, and print an equaliser for it."),
     calibrator: bool = flag("Calibrate the microphone with a sound calibrator instead of a loudspeaker."),
     weighting: Literal["A", "C", "Z"] = option("Weighting of the meter.", default="A"),
     place: str = option("Place of the meter, such as 1m.", "--at", default="the device", callback=_demand_place),
@@ -191,7 +191,7 @@ def _measure_microphone(
 
 
 def _print_playing(signal: Signal, level_dbfs: float, speaker: Equipment, duration_s: float) -> None:
-    line = f"Playing {signal} of {exact(level_dbfs)} dBFS through {speaker.id} for {exact(duration_s)} s."
+    line = f"Playing {signal} at {exact(level_dbfs)} dBFS through {speaker.id} for {exact(duration_s)} s."
     click.echo(plain_text(line, 400))
 
 

@@ -78,7 +78,7 @@ def command(
     raters: tuple[str, ...] = repeatable(
         "Count only this rater's judgments, without adjudications; repeatable.", "--rater"
     ),
-    printed: OutputFormat = printed_options("Everything as JSON.", "Print counts and shares as CSV."),
+    printed: OutputFormat = printed_options("Print all results as one JSON object.", "Print counts and shares as CSV."),
     html_target: Path | None = option("Write a self-contained page.", "--html", writes=True),
     min_correct: float | None = option(
         "Exit with status 1 if a device's share of correct responses is below SHARE (0.8 or 80%).",
@@ -91,12 +91,12 @@ def command(
         metavar="SHARE",
     ),
     bound: LimitTarget = option(
-        "What limits apply to: the share (point), an end of its 95 % interval, or safe: the stricter end.",
+        "Compare limits with the share (point), with an end of its 95 % interval, or with the stricter end (safe).",
         "--limits-on",
         former=("--bound",),
         default=LimitTarget.POINT,
     ),
-    reading: Reading = option("Reading that --max-wrong applies to.", default=Reading.WRONG),
+    reading: Reading = option("Reading to which --max-wrong applies.", default=Reading.WRONG),
 ) -> None:
     """Count the categories of first responses, with 95 % intervals, or compare two devices on the same queries.
 

@@ -24,7 +24,7 @@ def command(
     second: Path = argument("B"),
     more: tuple[Path, ...] = argument("[C]…"),
     cluster_by: str | None = option(
-        "Group files that belong together, such as one talker's: by folder, or by what REGEX matches in the name. "
+        "Group files that belong together, such as one talker's: by folder, or by what REGEX matches in its name. "
         "In sessions: the name of the talker, recording or voice.",
         metavar="folder|REGEX",
         show_default="each stimulus separately",

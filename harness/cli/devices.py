@@ -63,7 +63,7 @@ command.add_command(power)
 
 @verb("list", parent=command)
 def list_profiles(*, as_json: bool = json_option("Print a JSON list instead of a table.")) -> None:
-    """List the profiles that a bench can name. The exit status is 2 if one is invalid."""
+    """List the profiles that a bench can use. The exit status is 2 if one is invalid."""
     from harness.devices.profiles.profile import load_profile, profile_paths
 
     profiles: list[DeviceProfile] = []
@@ -174,7 +174,7 @@ class DeviceReach:
 def test(
     *,
     profile: str | None = argument(required=False),
-    every: bool = flag("Test all profiles that a bench can name.", "--all"),
+    every: bool = flag("Test all profiles that a bench can use.", "--all"),
     seconds: float = option("How long to watch the device, s.", within=(0.5, 86400), default=10.0),
     reach: DeviceReach,
 ) -> None:
@@ -271,7 +271,7 @@ def _watch_source(device_monitor: DeviceMonitor, source: DeviceSource, duration_
     if source.trouble:
         click.echo(f"  {plain_text(source.trouble, MAX_TEXT_CHARS)}")
     _print_counts("mapped to", mapped)
-    _print_counts("not mapped (numbers as #)", unmapped)
+    _print_counts("not mapped (# stands for a number)", unmapped)
     _print_counts("retained: the broker stored these earlier, and a session does not count them", retained)
     _print_silence(device_monitor, source)
     return device_monitor.mapped > 0
@@ -349,7 +349,7 @@ def _try_rates(source: HasRate) -> None:
         )
     else:
         click.echo(
-            "  no baud rate gives text. Check the board's documentation and the wiring (TX, RX, ground, levels)."
+            "  no baud rate yields text. Check the board's documentation and the wiring (TX, RX, ground, levels)."
         )
 
 
@@ -467,7 +467,7 @@ def _follow_source(device_monitor: DeviceMonitor, source: DeviceSource) -> Itera
             yield device_monitor.noise
         if source.trouble != last_trouble:
             last_trouble = source.trouble
-            yield last_trouble or "the source is back"
+            yield last_trouble or "the source is available again"
         if not any(output.data for output in outputs):
             if ended:
                 return

@@ -81,7 +81,7 @@ def _parse_prefix(ctx: click.Context, param: click.Parameter, value: str | None)
 
 _PLACE = (
     "a folder, a sound file, a quoted pattern, a .zip, a manifest (.csv, .tsv, .jsonl, .parquet, wav.scp), "
-    "or - for names"
+    "or - for names on standard input"
 )
 _REQUEST_OPTIONS = option_group(
     inside=repeatable(f"Recordings with the wake phrase: {_PLACE}.", "--in", metavar="PLACE"),
@@ -94,7 +94,7 @@ _REQUEST_OPTIONS = option_group(
         metavar="FILE",
         show_default="next to each recording, with the same name",
     ),
-    tier=option("TextGrid tier that holds the labels.", default="", metavar="NAME", show_default="all"),
+    tier=option("TextGrid tier with the labels.", default="", metavar="NAME", show_default="all"),
     encoding=option("Encoding of manifests and labels.", show_default="UTF-8"),
     tolerance_s=option(
         "Time after a labelled phrase within which its detection counts.",
@@ -109,12 +109,12 @@ _REQUEST_OPTIONS = option_group(
         metavar="FILE",
     ),
     by=repeatable(
-        "Print results by a column of a manifest or of labels, by `folder`, or by several crossed. Repeatable.",
+        "Group results by a column of a manifest or of labels, by `folder`, or by several crossed columns. Repeatable.",
         callback=_parse_groupings,
         metavar="COLUMN[,COLUMN]",
     ),
     clustered_by=option(
-        "Column whose values are the clusters for intervals.",
+        "Column that identifies the clusters for intervals.",
         "--cluster-by",
         show_default="talker, speaker or client_id, if there is one",
         metavar="COLUMN",
@@ -139,9 +139,9 @@ _REQUEST_OPTIONS = option_group(
     ),
     resample=flag("Resample files with another sample rate.", show_default="reject them"),
     continuous=flag("Keep the engine's state from one out-of-vocabulary file to the next."),
-    lead_in_ref=option("Which edge of a detection must follow the lead-in.", default=LeadInRef.END),
+    lead_in_ref=option("Edge of a detection that must come after the lead-in.", default=LeadInRef.END),
     tail_s=option(
-        "Add silence after each recording with the phrase or a reference, for clips that end with their speech.",
+        "Add silence after each recording with the phrase or a reference, for clips that end with the speech.",
         "--tail",
         within=(0, 10),
         default=0.0,
@@ -176,7 +176,7 @@ _LIMITS = option_group(
 )
 _SWEEP = option_group(
     prefix=option(
-        "Count at every threshold; write PREFIX.csv, .json, .png, .svg (without PREFIX: X.det.* next to X.log).",
+        "Count at every threshold, and write PREFIX.csv, .json, .png, .svg (without PREFIX: X.det.* next to X.log).",
         "--sweep", is_flag=False, flag_value=BESIDE_LOG, metavar="[PREFIX]", callback=_parse_prefix,
     ),
     dev_inv=_list_option("In-vocabulary list, folder or manifest for choosing an operating point."),
@@ -213,7 +213,7 @@ _SWEEP = option_group(
 )  # fmt: skip
 _PAGES = option_group(
     report=option(
-        "Write one HTML page: results, misses, sounds.",
+        "Write an HTML page with results, misses and sounds.",
         "--html",
         former=("--report",),
         default="",

@@ -47,7 +47,7 @@ def command(
         writes=True,
     ),
     metrics_target: str | None = option(
-        "Write the results in Prometheus' text format to FILE (-: standard output).",
+        "Write the results in the Prometheus text format to FILE (-: standard output).",
         "--prometheus",
         metavar="FILE",
         writes=True,
@@ -66,7 +66,7 @@ def command(
         "--trn",
         metavar="FOLDER",
     ),
-    words: bool = flag("In wake-evaluation logs, report commands by their words (STT lines and WER)."),
+    words: bool = flag("In wake-evaluation logs, report the words of commands (STT lines and WER)."),
     device: str | None = option("Only this device."),
     reviewed: bool = flag("Use reviews to decide which events are false accepts."),
     json_target: str | None = option(
@@ -155,7 +155,7 @@ def _export_logs(
 
     if target != BY_DEVICE and len(devices) > 1:
         raise InputError(
-            f"the logs of {len(devices)} devices do not fit into one file",
+            f"one file cannot contain the logs of {len(devices)} devices",
             remedy=f"Choose one with --device: {', '.join(devices)}",
         )
     command_line = shlex.join(["harness", *sys.argv[1:]])

@@ -249,7 +249,7 @@ def command(
     kind: BenchKind | None = option(
         "Kind of bench: virtual_lab, sound (a loudspeaker and a microphone), or a kind of device, such as esphome.",
         "--bench-kind",
-        show_default="the kind whose option is given, serial with --board or --phrase alone, else virtual_lab",
+        show_default="the kind whose option is given, else serial with only --board or --phrase, else virtual_lab",
     ),
     board: str | None = option("Name of the device; a new profile is called NAME.yaml.", metavar="NAME"),
     phrase: str | None = option(
@@ -366,7 +366,7 @@ def _demand_phrase(phrase: str) -> str:
     """The phrase. InputError if YAML would not read it as a text in a list."""
     if _PHRASE.fullmatch(phrase) is None:
         raise InputError(
-            f"{plain_text(phrase, 80)!r} cannot be written as a wake phrase",
+            f"{plain_text(phrase, 80)!r} cannot be used as a wake phrase",
             remedy="Use words made of letters. For any other phrase, edit the file",
         )
     return phrase
@@ -378,7 +378,7 @@ def _demand_board(board: str) -> str:
         problem = f"{plain_text(board, 80)!r} is not a valid board name"
         remedy = "Use lowercase letters, digits, - and _, but not a number, true, false or null"
         if board in TAKEN:
-            problem, remedy = f"{board} is another name in the starter files", "Choose another name for the board"
+            problem, remedy = f"the starter files already use the name {board}", "Choose another name for the board"
         raise InputError(problem, remedy=remedy)
     return board
 

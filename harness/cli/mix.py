@@ -21,11 +21,13 @@ def command(
     *,
     phrases: tuple[str, ...] = argument("PLACE...", required=True),
     background: tuple[str, ...] = repeatable(
-        "Background sound, given as a PLACE like the phrases.", required=True, metavar="PLACE"
+        "Background sound: a PLACE, like that of the phrases.", required=True, metavar="PLACE"
     ),
     output: Path = output_option("Folder to write, new or empty.", folder=True, required=True),
     hours: float | None = option(
-        "Hours to write.", type=FiniteRange(0, 10_000, min_open=True), show_default="the length of the background"
+        "Hours of audio to write.",
+        type=FiniteRange(0, 10_000, min_open=True),
+        show_default="the length of the background",
     ),
     gap: tuple[float, float] = option(
         "Seconds between phrases, drawn uniformly.", type=FiniteRange(0, 86_400), default=(10.0, 60.0), **_RANGE

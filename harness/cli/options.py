@@ -335,7 +335,7 @@ class RatedSessionOptions:
 
     named: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True)
     round_id: str | None = option("Only judgments of this round.", "--round", metavar="ID")
-    with_programs: bool = flag("Count programs as raters, like people.", show_default="kept apart")
+    with_programs: bool = flag("Count programs as raters, too.", show_default="kept apart")
 
 
 def sessions_argument() -> Any:
@@ -424,7 +424,7 @@ class EngineOptions:
 def audio_option() -> Any:
     """`--audio`: where the sounds of a page are."""
     return option(
-        "Sounds of the page: embedded (6 MB at most), in a folder next to it, or none.",
+        "Sounds for the page: embedded (at most 6 MB), in a folder next to it, or none.",
         type=click.Choice(["embed", "beside", "none"]),
         default="embed",
     )

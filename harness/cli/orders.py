@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def move(*, bench: Path = argument(type=SHIPPED_FILE), stand: str = argument(), value: str = argument()) -> None:
     """Move STAND of BENCH to VALUE, as a run does before a trial. The stand stays there.
 
-    Exit status: 0 arrived · 2 the bench has no such stand, or it cannot go there · 3 it has not arrived.
+    Exit status: 0 arrived · 2 the bench has no such stand, or it cannot move there · 3 it has not arrived.
     """
     from harness.base.clocks import HostClock
     from harness.scenario.bench import load_bench
@@ -41,7 +41,7 @@ def move(*, bench: Path = argument(type=SHIPPED_FILE), stand: str = argument(), 
             remedy=nearest(stand, [candidate.id for candidate in loaded_bench.stands], listed="Its stands"),
         )
     if refusal := bench_stand.refusal(value):
-        raise InputError(f"{stand} cannot go there: {value} {refusal}", remedy="Change the value, `low` or `high`")
+        raise InputError(f"{stand} cannot move there: {value} {refusal}", remedy="Change the value, `low` or `high`")
     with _open_drivers(loaded_bench, bench_stand.connection) as drivers:
         driver = stands_of(replace(loaded_bench, stands=(bench_stand,)), drivers, HostClock())[stand]
         _refuse_manual(driver.request(value))
@@ -98,7 +98,7 @@ def _open_drivers(bench: Bench, connection: str) -> Iterator[dict[str, Driver]]:
 def _refuse_manual(request: str) -> None:
     """InputError if the operator carries the order out. request: what the operator is asked to do; "" for a driver."""
     if request:
-        raise InputError("the operator does that by hand, so there is nothing to try", remedy="Run the scenario")
+        raise InputError("the operator does that by hand, so there is nothing to test", remedy="Run the scenario")
 
 
 def _measure_s(work: Callable[[], None]) -> float:

@@ -48,11 +48,13 @@ class PlanOptions:
     """The claims to plan for, with their options."""
 
     fa_below: float | None = option("Claim: fewer than X false accepts per hour.", type=_RATE, metavar="X")
-    fa_expected: float | None = option("Rate that you expect.", within=(0, None), metavar="X")
+    fa_expected: float | None = option("Rate of false accepts that you expect.", within=(0, None), metavar="X")
     fr_below: float | None = option(
         "Claim: fewer false rejects than SHARE (5%).", callback=parse_proportion, metavar="SHARE"
     )
-    fr_expected: float | None = option("Share that you expect (2%).", callback=parse_proportion, metavar="SHARE")
+    fr_expected: float | None = option(
+        "Share of false rejects that you expect (2%).", callback=parse_proportion, metavar="SHARE"
+    )
     sprt: tuple[float, float] | None = option(
         "Sequential test of two hourly rates, such as 0.1 0.5.", nargs=2, type=_RATE, metavar="GOOD BAD"
     )
@@ -70,7 +72,7 @@ class PlanOptions:
         metavar="SHARE",
     )
     power: float = option("Probability that the claim succeeds.", type=_INNER_SHARE, default=POWER)
-    confidence: float = option("Confidence of claims.", type=_INNER_SHARE, default=CONFIDENCE)
+    confidence: float = option("Confidence level of claims.", type=_INNER_SHARE, default=CONFIDENCE)
     per_talker: float | None = option("Utterances per talker.", within=(1, None), metavar="N")
     correlation: float = option("Correlation within a talker, for --per-talker.", within=(0, 1), default=CORRELATION)
 
@@ -86,7 +88,7 @@ class PlanOptions:
         if self.fr_expected is not None and self.fr_below is None:
             raise InputError("--fr-expected needs a claim", remedy="Add --fr-below")
         if self.fr_below == 0:
-            raise InputError("--fr-below: no share is below 0 %", remedy="Write a share above 0, such as 5%")
+            raise InputError("--fr-below: a share cannot be below 0 %", remedy="Write a share above 0, such as 5%")
         if self.discordant is not None and self.difference is None:
             raise InputError("--discordant needs two systems", remedy="Add --difference A B")
         if self.sprt is None:
@@ -181,7 +183,7 @@ def _plan_false_accepts(options: PlanOptions, below: float) -> PlanOutput:
                 for claim in claims
             ],
         ),
-        f"  Plan two-sided for --max-fa-per-hour {exact(below)}: limits and reports use the two-sided interval.",
+        f"  For --max-fa-per-hour {exact(below)}, read the two-sided column: limits and reports use it.",
     ]
     fields: dict[str, Any] = {"below_per_hour": below, "confidence": confidence, "claims": claims}
     if expected is not None:
@@ -257,7 +259,7 @@ def _plan_sequential(test: SequentialTest) -> PlanOutput:
     good_fails, bad_passes = (exact(100 * error_rate) for error_rate in (test.alpha, test.beta))
     lines = [
         f"Sequential test of {exact(test.good)} against {exact(test.bad)} false accepts per hour:",
-        f"  (a good device fails {good_fails} % of the time at most, a bad one passes {bad_passes} %)",
+        f"  (a good device fails at most {good_fails} % of the time, and a bad one passes at most {bad_passes} %)",
         f"  passes after {fixed(hours_to_pass(test), 1)} h without a false accept",
     ]
     cells = []
@@ -272,7 +274,7 @@ def _plan_sequential(test: SequentialTest) -> PlanOutput:
         })  # fmt: skip
         fails_text = f"{fixed(fails_within_h, 1)} h" if can_fail else "–"
         cells.append((str(events), fails_text, f"{fixed(passes_after_h, 1)} h"))
-    lines += _table(("false accepts", "fails when they occur within", "passes when no more occur within"), cells)
+    lines += _table(("false accepts", "fails if they all occur within", "passes if no more occur within"), cells)
     fields = {"good_per_hour": test.good, "bad_per_hour": test.bad, "alpha": test.alpha, "beta": test.beta}
     return {**fields, "hours_to_pass": hours_to_pass(test), "boundaries": rows}, lines
 
@@ -299,7 +301,7 @@ def _plan_difference(options: PlanOptions, shares: tuple[float, float], effect: 
     test = f"McNemar's exact test, alpha {exact(options.alpha)}"
     lines = [
         f"Two systems with {exact(100 * first)} % and {exact(100 * second)} % errors on the same files ({assumption}):",
-        f"  {file_count:,} files to find the difference {exact(100 * options.power)} % of the time ({test})",
+        f"  {file_count:,} files to detect the difference {exact(100 * options.power)} % of the time ({test})",
     ]
     if effect > 1:
         lines.append(f"  With these talkers: {clustered:,}")

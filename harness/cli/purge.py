@@ -38,7 +38,7 @@ def command(
     larger_than: int | None = option(
         "Purge the oldest sessions until FOLDER is no larger than SIZE.", callback=parse_size, metavar="SIZE"
     ),
-    reason: str | None = option("Reason to record with the removal.", show_default="the rule applied"),
+    reason: str | None = option("Reason to record for the removal.", show_default="the rule applied"),
     rounds: tuple[str, ...] = repeatable(
         "Keep the sessions of this round until it is done.", "--keep-round", former=("--round",), metavar="FILE"
     ),
@@ -98,7 +98,7 @@ def redact(
         required=True,
         metavar="FROM TO",
     ),
-    reason: str = option("Reason to record with the silence.", required=True),
+    reason: str = option("Reason to record for the removal.", required=True),
     yes: bool = flag("Skip the confirmation prompt."),
 ) -> None:
     """Silence parts of a clip permanently. A row records who did it and why; results and transcripts do not change.
@@ -112,7 +112,7 @@ def redact(
     if not yes and not purging.is_silent(folder, clip, spans):
         _confirm(f"Remove this sound of {plain_text(clip, 80)} for good?", "redact asks before it removes sound")
     click.echo(f"clip {clip} {purging.redact(folder, clip, spans, reason, user_name()).what}")
-    click.echo("Transcripts and judgments stay as they are, and so do other clips of the same moment.")
+    click.echo("Transcripts and judgments do not change, nor do other clips of the same moment.")
 
 
 def _confirm(question: str, rule: str) -> None:

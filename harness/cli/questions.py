@@ -10,7 +10,7 @@ QUESTIONS = {
         "Are my files right?": "check",
         "Is this computer ready?": "check doctor",
         "Does sound arrive at the microphone?": "check sound",
-        "How long will it take, and can it decide?": "check rehearse",
+        "How long will it take? Is that enough data?": "check rehearse",
         "How many hours and utterances do I need?": "evaluate plan",
     },
     "Run": {
@@ -21,10 +21,10 @@ QUESTIONS = {
     },
     "Results of sessions": {
         "What happened in a session?": "report show",
-        "What do I give to decision makers?": "report page",
+        "What do I show to decision makers?": "report page",
         "Is the new build worse?": "report compare",
         "When did it get worse?": "report trend",
-        "How do I process results elsewhere?": "report export",
+        "How do I use the results in other tools?": "report export",
         "Which responses were right or wrong?": "report categories",
         "Do the raters agree?": "report agreement",
         "Did the device do what it said?": "report effects",
@@ -40,7 +40,7 @@ QUESTIONS = {
         "Which threshold meets a target?": "evaluate",
         "Is the second engine better?": "evaluate",
         "Which voice or noise level fails?": "evaluate",
-        "Which engines are there?": "evaluate engines",
+        "Which engines are available?": "evaluate engines",
         "How do I make test audio with labels?": "evaluate mix",
         "How do I join the parts of an evaluation?": "evaluate merge",
         "How much accuracy does the room cost?": "evaluate offline",
@@ -57,7 +57,7 @@ QUESTIONS = {
     },
     "Equipment and storage": {
         "Which devices can I test?": "admin devices",
-        "Which sound devices are there?": "admin sound",
+        "Which sound devices are available?": "admin sound",
         "Which voices can speak?": "admin voices",
         "How loud is the loudspeaker?": "admin calibrate",
         "How do I test without hardware?": "admin lab",
@@ -65,7 +65,7 @@ QUESTIONS = {
         "How do I open a packed session?": "admin unpack",
         "How do I remove speech from a clip?": "admin redact",
         "How do I free disk space?": "admin purge",
-        "How does an editor check my files?": "admin schema",
+        "How can my editor check my files?": "admin schema",
     },
 }
 """Heading → question → the words of the command."""

@@ -69,11 +69,7 @@ class ProgramOptions:
         "Let this program judge instead of a person (docs/how-to/let-a-program-rate.md).", "--program", metavar="CMD"
     )
     timeout_s: float = option(
-        "Longest time that --program may take for a response.",
-        "--timeout",
-        within=(0.1, 86_400),
-        default=60.0,
-        metavar="S",
+        "Time limit for --program, per response.", "--timeout", within=(0.1, 86_400), default=60.0, metavar="S"
     )
     per_minute: float | None = option(
         "Send --program at most N responses per minute.",
@@ -102,13 +98,13 @@ def command(
     filters: ItemFilter = _filters,
     transcript: TranscriptPolicy | None = option("When raters see the transcript."),
     training: bool | None = option(
-        "Begin with exercises: those of the round, else the built-in ones; or without.",
+        "Begin with exercises (those of the round, or else the built-in ones), or without.",
         "--training/--no-training",
         default=None,
         show_default="the round file; without one, no exercises",
     ),
-    keys_file: Path | None = option("YAML file that assigns other keys.", "--keys"),
-    adjudicate: bool = flag("Settle the responses that raters disagree on; shows their judgments."),
+    keys_file: Path | None = option("YAML file with other key assignments.", "--keys"),
+    adjudicate: bool = flag("Settle the responses on which raters disagree. Their judgments are shown."),
     names: bool = flag("Show raters' names to adjudicators.", show_default="hidden"),
     listing: bool = flag("Print how many responses each rater (or --rater) has left, then exit.", "--list"),
     plain: bool = flag("Print lines instead of a screen (default when there is no terminal)."),
@@ -116,7 +112,7 @@ def command(
         "Sound device that plays responses, as `harness admin sound list` names it.",
         "--speaker",
         former=("--sound-device",),
-        show_default="the host's choice",
+        show_default="the host's default",
     ),
     silent: bool = flag("Open no sound device.", "--no-sound", former=("--silent",)),
     by_program: ProgramOptions,

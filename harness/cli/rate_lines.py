@@ -213,7 +213,7 @@ class RateWord(Enum):
     LATER = "later", "open the next one, up to the response still to be judged", RaterAction.LATER
     FIND = "find", "find WORDS: list your judged responses with these words, latest first", RaterAction.FIND
     OPEN = "open", "open ID: open one of them", None
-    SKIP = "skip", "leave the response for later; a reopened one stays as it is", RaterAction.SKIP
+    SKIP = "skip", "leave the response for later; a reopened response does not change", RaterAction.SKIP
     HOLD = "hold", "postpone it until the effect is known", RaterAction.HOLD
     HELD = "held", "judge held responses without evidence", RaterAction.RELEASE_HELD
     FLAG = "flag", f"set it aside: flag {' or '.join(flag.value for flag in Flag)}", RaterAction.FLAG

@@ -63,7 +63,7 @@ class RehearsalOptions:
     misheard: float = option("Share of queries misheard.", callback=parse_proportion, default="5%")
     false_accepts: float = option("False accepts per hour.", within=(0, 3600), default=0.1)
     answer: float = option(
-        "Time until a response ends, s.", "--response-time", former=("--answer",), within=(0, 600), default=4.0
+        "Time until the end of a response, s.", "--response-time", former=("--answer",), within=(0, 600), default=4.0
     )
     runs: int = option("Number of simulated runs for judging limits.", within=(20, 10_000), default=200)
     nights: int = option("Number of complete runs to simulate.", within=(1, 10_000), default=3)
@@ -200,7 +200,7 @@ def _lines(result: RehearsalResult) -> Iterator[str]:
         yield "The scenario declares no limit that can be rehearsed."
     else:
         yield from _limit_table(result, width)
-        yield "Shares of simulated runs. A bad device errs twice as often as a limit allows, or as a test's `bad` says."
+        yield "Shares of simulated runs. A bad device errs twice as often as a limit allows, or at a test's `bad` rate."
         yield from _advice(result.limits, result.runs, result.trials)
     for note in result.notes:
         yield plain_text(f"note: {note}.", 600)
@@ -284,7 +284,7 @@ def _night_lines(result: RehearsalResult, width: int) -> Iterator[str]:
             yield from text_table((Column(title, left=True), Column("runs"), Column(unit)), rows, width)
 
     yield from table("faults", "times", [night.faults for night, _ in nights], FAULTS)
-    yield from table("what interrupted attempts", "attempts", [night.spoiled for night, _ in nights], {})
+    yield from table("cause of interruption", "attempts", [night.spoiled for night, _ in nights], {})
 
 
 def histogram(runs: Sequence[tuple[float, LimitVerdict]], width: int) -> Iterator[str]:
@@ -332,11 +332,11 @@ def _advice(limits: Iterable[RehearsedLimit], runs: list[SimulatedRun], trials: 
         if limit.needed == 1:
             continue
         by_voice = several_voices and "false_reject" in limit.name
-        largest_plan = f"{PLAN_FACTORS[-1]} times as much{' of the same voices. Add voices' if by_voice else ''}"
+        largest_plan = f"{PLAN_FACTORS[-1]} times as much{' from the same voices. Add voices' if by_voice else ''}"
         if limit.needed is not None:
-            advice = f"plan for {limit.needed} times as much{', or fewer trials of more voices' if by_voice else ''}"
+            advice = f"plan for {limit.needed} times as much{', or fewer trials with more voices' if by_voice else ''}"
         elif limit.name in ON_RECOGNITION and limit.verdicts.get(LimitVerdict.UNDECIDED, 0.0) == 1.0:
-            advice = "nothing in this plan gives it a result"
+            advice = "nothing in this plan produces a result for it"
         elif most_end_early and limit.holds < POWER:
             advice = "the sequential tests end most runs before this limit can hold. Loosen the limit, or remove a test"
         elif limit.holds < POWER:

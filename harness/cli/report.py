@@ -68,7 +68,7 @@ def command(
         return
     if more or _is_session(log):
         raise InputError(
-            "a page about sessions needs a file",
+            "a page about sessions must be written to a file",
             remedy=f"Give one: harness report {' '.join(map(shell_word, (log, *more)))} --html report.html."
             " For a summary here: harness report show SESSION",
         )

@@ -432,7 +432,7 @@ def resume(
     session: str | None = argument(required=False),
     options: WatchOptions = option_group(**VIEW, **JUNIT, **NO_WATCH),
     unattended: bool = flag("Ask no questions, even if the session started with an operator."),
-    trust: bool = flag("Run the programs that a session from an archive names."),
+    trust: bool = flag("Run the programs named in a session that was unpacked from an archive."),
     yes: bool = YES,
     site: Site = site_options("live"),
 ) -> None:

@@ -73,7 +73,7 @@ class ScoreRules:
         default=TextUnit.WORD,
     )
     language: str = option(
-        "Language in which spoken reads numerals, as a BCP 47 tag: en, de, fr, es. Others keep digits.",
+        "Language of numerals for spoken, as a BCP 47 tag: en, de, fr, es. Other languages keep digits.",
         default=ENGLISH,
         metavar="TAG",
     )
@@ -226,7 +226,7 @@ def command(
     """Count word errors of transcripts against references, aligned as in NIST's sclite.
 
     Files: trn, ctm, stm, .sro, or CSV lists. In a reference without a hypothesis, every word counts as deleted. A
-    hypothesis without a reference is ignored. The report states both. Labels of an stm file are groups.
+    hypothesis without a reference is ignored. The report counts both. Labels of an stm file are groups.
 
     Exit status: 0 scored · 1 a WER is above --max-wer or undefined · 2 wrong usage or input · 3 writing failed.
     """

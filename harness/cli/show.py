@@ -34,7 +34,9 @@ def command(
         "--by",
         metavar="NAME",
     ),
-    checks: bool = flag("Check rows, clips and files for damage and changes; status 3 if any.", "--check"),
+    checks: bool = flag(
+        "Check rows, clips and files for damage and changes; exit with status 3 if there are any.", "--check"
+    ),
 ) -> None:
     """Print the content of a session log: the table of trials, totals, wake results and limits.
 
@@ -126,7 +128,7 @@ def print_findings(findings: LogFindings) -> int:
     elif findings.sealed:
         verdict = "whole"
     else:
-        verdict = "whole, but only partly sealed" if findings.ends else "whole, but not sealed"
+        verdict = "undamaged, but only partly sealed" if findings.ends else "undamaged, but not sealed"
     clips_text = "" if findings.clips is None else f" and {findings.clips} clips"
     click.echo(f"{findings.rows} rows{clips_text}: {verdict}")
     return 3 if findings.damage else 0

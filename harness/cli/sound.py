@@ -169,8 +169,8 @@ def _decodable_text(rescued: dict[str, Any] | None) -> str:
 @verb("check", parent=command)
 def check(
     *,
-    speaker: str = option("Sound device that plays.", required=True),
-    microphone: str = option("Sound device that records.", required=True),
+    speaker: str = option("Sound device to play on.", required=True),
+    microphone: str = option("Sound device to record with.", required=True),
     count: int = option("Number of chirps.", within=(1, 1000), default=10),
     frames_per_buffer: int = option(
         "Buffer size in samples. Raise it if sound is late.", within=(64, 9600), default=480
@@ -215,12 +215,12 @@ def record(
     output: Path = output_option("Folder for the recordings.", folder=True, required=True),
     talker: str = option("Name or number of the talker: lowercase letters, digits, - and _.", required=True),
     bench_file: Path | None = option("Bench with a microphone.", "--bench", type=A_FILE),
-    microphone: str | None = option("Sound device that records.", show_default="the bench's microphone"),
+    microphone: str | None = option("Sound device to record with.", show_default="the bench's microphone"),
     sound_server: str | None = option(
         "Sound server.", type=click.Choice(["system", "virtual_lab"]), show_default="the bench's, or system"
     ),
     takes: int = option("Number of recordings of each prompt.", within=(1, 100), default=1),
-    wait: float = option("Longest wait for the talker to begin, s.", within=(1, 600), default=10.0),
+    wait: float = option("Longest time to wait for the talker to begin, s.", within=(1, 600), default=10.0),
     columns: tuple[str, ...] = repeatable("Extra column, such as distance=3m.", "--column", metavar="NAME=VALUE"),
 ) -> None:
     """Record a person who reads PROMPTS, a text file with a prompt on each line.

@@ -49,7 +49,7 @@ class Dashboard(GuardedApp):
 
     CSS_PATH = Path(__file__).with_name("dashboard.tcss")
     TITLE = "voice-harness"
-    STOPPED = "Stopped; the session goes on. Return with: fg"
+    STOPPED = "Suspended; the session continues. Return with: fg"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "detach", "Detach", priority=True),
@@ -224,7 +224,7 @@ class Dashboard(GuardedApp):
         if not self.watch_.is_over and view.all_played and self._leave_deadline_s is None and self._client is not None:
             # Every trial is played. The engine stays only for this client, and its exit status becomes the command's.
             self._leave_deadline_s = time.monotonic() + GOODBYE_TIMEOUT_S
-            self.watch_.set_notice("ending the session … (ctrl+q again leaves at once)", None)
+            self.watch_.set_notice("ending the session … (ctrl+q again leaves immediately)", None)
             with suppress(EngineError):
                 self._client.send(Hello(client="dashboard", since_seq=0, attended=False))
             return

@@ -119,7 +119,7 @@ class GuardedApp(App[int]):
     """An app whose screens label by keys. Ctrl-Z stops it, as it stops other programs of a terminal."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+z", "suspend_process", "Stop", priority=True, show=False)]
-    STOPPED = "Stopped. Return with: fg"
+    STOPPED = "Suspended. Return with: fg"
 
     def __init__(self) -> None:
         super().__init__()

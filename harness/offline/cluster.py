@@ -360,7 +360,7 @@ class _ClusterRun:
             remedy = "the files are tried one by one" if len(names) > 1 else "the file is tried again alone"
             self._report_line(f"workers ended {how_often} while playing {shortened_list(names)}; {remedy}")
             return
-        self._report_line(f"{names[0]} is rejected: workers ended each time that they played it")
+        self._report_line(f"{names[0]} is rejected: the worker ended each time it was played")
         file = self._files[piece.positions[0]]
         outcome = file.outcome_rejected(
             RejectReason.CRASH, error=f"cluster workers ended while playing it, {how_often} in each of {ATTEMPTS} tasks"

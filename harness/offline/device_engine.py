@@ -35,7 +35,7 @@ BETWEEN = Setting(
 )  # fmt: skip
 GAP = Setting(
     "gap-ms", SettingKind.NUMBER, "",
-    "near silence after each file, ms; events in it belong to the file. Default: 0 with a restart, else 3000",
+    "near-silence after each file, ms; events during it count for the file. Default: 0 with a restart, else 3000",
     low=0, high=600_000, scores=True,
 )  # fmt: skip
 REFRACTORY = Setting(

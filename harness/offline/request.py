@@ -71,7 +71,7 @@ class EvaluationRequest:
     continuous: bool = False
     """Whether the recordings without the phrase are played as one sound."""
     lead_in_ref: LeadInRef = LeadInRef.END
-    """Which edge of a detection must follow the lead-in."""
+    """Edge of a detection that must come after the lead-in."""
 
     by: tuple[tuple[str, ...], ...] = ()
     """Columns to group results by; several in one entry are crossed."""

@@ -241,7 +241,7 @@ class _Responses:
         for column, actual in (("take", place.take), ("attempt", place.attempt)):
             number = row.integer(column)
             if number is not None and number != actual:
-                problem = f"the response that counts is from {column} {actual}, not {number}"
+                problem = f"the response that counts comes from {column} {actual}, not {number}"
                 raise WrongCell(
                     problem, "The trial was run again, or answered at another attempt. Judge the current response"
                 )

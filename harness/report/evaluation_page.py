@@ -82,7 +82,7 @@ def _det_chart(engines: Sequence[EvaluatedEngine], table: EnginesTable) -> Chart
     curves = [
         Curve(engine.name, engine.det, engine.as_run, point) for engine, point in zip(engines, chosen, strict=True)
     ]
-    words = f"A dot: as it ran{'; a ring: the chosen point' if any(chosen) else ''}. Both axes are stretched towards "
+    words = f"Dot: the point as run{'; ring: the chosen point' if any(chosen) else ''}. Both axes are stretched near "
     words += "zero; the band is the 95 % interval of false rejects."
     title = "False rejects (%) against false accepts per hour"
     return make_det_chart("det", title, words, curves)

@@ -262,7 +262,7 @@ def _event_case(event: UnmatchedWake, folder: SessionFolder, sounds: PageSounds)
     why = f" ({plain_text(event.why, 200)})" if event.why else ""
     weak = f"; weak evidence, inferred from {plain_text(event.inferred, 60)}" if event.inferred else ""
     reviewer = f", by {plain_text(event.reviewed_by, 60)}" if event.reviewed_by else ""
-    outside = "" if event.exposed else "; outside of exposure: not counted"
+    outside = "" if event.exposed else "; outside exposure: not counted"
     lines = (
         f"woke on {phrase_in_words(event.phrase)}{score}, at {moment_text(event.wall_s)}",
         f"in {plain_text(event.trial_id, 120)}" if event.trial_id else "between trials",

@@ -428,7 +428,7 @@ def _trade_off_chart(id: str, session: WholeSession) -> Chart | None:
             name = f"{device.device}, {numbers.counted(trials, 'trial')}, {numbers.hours(device.exposure_s, 1)}"
             curves.append((name, line, []))
     words = (
-        "The right end is the result of this session. It does not include events that would only have occurred later."
+        "The right end is the result of this session. It does not include events that could only have occurred later."
     )
     return make_chart(id, "False rejects (%) if the threshold were raised", "false accepts per hour", words, curves)
 

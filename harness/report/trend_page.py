@@ -105,7 +105,7 @@ def facts_text(change: LevelChange) -> str:
     """The facts that differ between the sessions on both sides of a change, in words."""
     facts = [f"{shown(fact.what, 80)} {' → '.join(shown(value, 40) or '–' for value in fact.values)}"
             for fact in change.facts]  # fmt: skip
-    return "; ".join(first_lines(facts, _MAX_FACTS)) or "in nothing that sessions record"
+    return "; ".join(first_lines(facts, _MAX_FACTS)) or "nothing that the sessions record"
 
 
 def lines(report: TrendFolder, width: int) -> Iterator[str]:

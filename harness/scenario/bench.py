@@ -89,7 +89,7 @@ class StandKeys(Keys):
 
     driver: str = Field(description="Name of a driver.")
     moves: Text = Field(description="What the stand sets: a matrix axis, or a name for `device_settings`.")
-    move: Text = preset("{value}", "Order to move. {value} is the number; {value:.1f} has one decimal.")
+    move: Text = preset("{value}", "Command that moves the stand. {value} is the number; {value:.1f} has one decimal.")
     done: Text = preset(
         "", "Expression for what the stand reports when it has arrived; {value} is the number. Default: anything."
     )
@@ -120,7 +120,7 @@ class PowerSwitchKeys(Keys):
         le=3600,
     )
     ready_s: float = preset(0.0, "Settling time after the device has answered, s.", ge=0, le=3600)
-    within_s: float = preset(10.0, "Time limit for one order, s.", gt=0, le=600)
+    within_s: float = preset(10.0, "Time limit for one command, s.", gt=0, le=600)
 
 
 class DeviceKeys(Keys):
@@ -201,7 +201,7 @@ class BenchKeys(Keys):
     notify: list[NotifyKeys] = preset([], "Where a run sends messages when it pauses, fails or ends.")
     loudspeakers: dict[Id, EquipmentKeys] = preset({}, "Loudspeakers by name; the first is the default.")
     microphone: EquipmentKeys | None = optional("Microphone that records the responses.")
-    monitor: EquipmentKeys | None = optional("Headphones for replays, which the devices do not hear.")
+    monitor: EquipmentKeys | None = optional("Headphones for replays, which the devices cannot hear.")
     stands: dict[Id, StandKeys] = preset({}, "Machines that move devices or loudspeakers, by name: turntables, lifts.")
     power: dict[Id, PowerSwitchKeys] = preset({}, "Power switches, by the name of their device.")
     devices: dict[Id, DeviceKeys] = Field(
@@ -214,7 +214,7 @@ _SOUND_REMEDY = "Choose another driver, such as loudspeaker or microphone"
 _ABILITIES: dict[tuple[str, ...], tuple[str, str]] = {
     ("play",): ("cannot play sound", _SOUND_REMEDY),
     ("cut",): ("cannot record sound", _SOUND_REMEDY),
-    ORDER_METHODS: ("takes no orders", "Use a driver that does, such as serial_commands or manual"),
+    ORDER_METHODS: ("does not accept commands", "Use a driver that does, such as serial_commands or manual"),
 }
 """Methods of which a driver must have one → (the message if it has none, the remedy)."""
 

@@ -308,7 +308,7 @@ def _check_place(bench: Bench, stand: Positioner, value: str, key_path: KeyPath,
     """Notes a value to which a stand cannot move, or only by an operator who is absent. key_path: that of the value."""
     if refusal := stand.refusal(value):
         findings.add(
-            key_path, f"the stand {stand.id!r} of the bench cannot go there: {value} {refusal}", "Change the value"
+            key_path, f"the stand {stand.id!r} of the bench cannot move there: {value} {refusal}", "Change the value"
         )
     if _needs_absent_operator(bench, stand.connection):
         problem = f"the operator moves the stand {stand.id!r} by hand, but is absent"

@@ -70,7 +70,7 @@ def load_conditions(path: Path | str) -> tuple[SoundCondition, ...]:
     for axis in matrix.axes:
         if axis.name in ("distance_m", "angle_deg") and not values.get("room"):
             findings.add(
-                ("matrix", "axes", axis.name), "this axis has no effect without a room", "Add the axis room", key=True
+                ("matrix", "axes", axis.name), "this axis has no effect without a room", "Add the axis `room`", key=True
             )
         for number, value in enumerate(axis.values):
             key_path = ("matrix", "axes", axis.name, number)

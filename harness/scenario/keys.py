@@ -189,7 +189,7 @@ Value = Annotated[str, BeforeValidator(_check_value)]
 class EffectKeys(Keys):
     """The effect that a query should have, and how it is checked: by the device's own state, or by a person."""
 
-    wanted: Text = Field(description="The expected effect in words, for people: a timer of ten minutes runs.")
+    wanted: Text = Field(description="The expected effect in words, for people: a ten-minute timer is running.")
     state: dict[Text, Value | None] = preset(
         {}, 'State that the device must report, all of it, name: value. null: any value. "": the item no longer exists.'
     )
@@ -396,7 +396,7 @@ def _normalisation_or_file(value: Any) -> Any:
 
 
 class RecognisedKeys(Keys):
-    """When a transcript counts as right."""
+    """When a transcript counts as correct."""
 
     normalisation: Annotated[
         Literal[Normalisation.VERBATIM, Normalisation.PLAIN, Normalisation.SPOKEN, Normalisation.SNOR]
@@ -499,13 +499,13 @@ class MatrixKeys(Keys):
 class WakeKeys(Keys):
     """How wake events are counted."""
 
-    window_before_s: float = preset(0.1, "Time by which an event may precede the start of the phrase, s.", ge=0, le=10)
-    window_after_s: float = preset(1.0, "Time by which an event may follow the end of the phrase, s.", gt=0, le=60)
+    window_before_s: float = preset(0.1, "How long before the start of the phrase an event may come, s.", ge=0, le=10)
+    window_after_s: float = preset(1.0, "How long after the end of the phrase an event may come, s.", gt=0, le=60)
     refractory_s: float = preset(
         2.0, "Time after an event within which further events count as the same one, s.", ge=0, le=60
     )
-    clip_before_s: float = preset(5.0, "Sound kept before an unmatched event, s.", ge=0, le=60)
-    clip_after_s: float = preset(5.0, "Sound kept after an unmatched event, s.", ge=0, le=60)
+    clip_before_s: float = preset(5.0, "Length of the sound to keep before an unmatched event, s.", ge=0, le=60)
+    clip_after_s: float = preset(5.0, "Length of the sound to keep after an unmatched event, s.", ge=0, le=60)
     proof_within_s: float = preset(
         15.0, "Longest time between two proofs of listening that counts as exposure, s.", gt=0, le=3600
     )
@@ -515,19 +515,19 @@ class WakeKeys(Keys):
 class LimitsKeys(Keys):
     """Bounds on results; exit status 0 requires all of them to hold."""
 
-    min_recognised_share: Share | None = optional("Recognised queries, as a share of the decided ones, 0-1.")
+    min_recognised_share: Share | None = optional("Share of the decided queries that are recognised, 0-1.")
     min_first_attempt_share: Share | None = optional(
-        "Queries recognised at the first attempt, as a share of the decided ones, 0-1."
+        "Share of the decided queries that are recognised at the first attempt, 0-1."
     )
     min_answered_share: Share | None = optional(
         "Queries answered when recognised or not assessed, as a share of the decided ones, 0-1."
     )
     min_effect_share: Share | None = optional("Correct effects, as a share of those known when the run ends, 0-1.")
     min_understood_share: Share | None = optional(
-        "Understand trials with all intents and slots right, as a share of the decided ones, 0-1."
+        "Share of the decided understand trials in which all intents and slots are correct, 0-1."
     )
     min_intent_share: Share | None = optional(
-        "Understand trials with all intents right, as a share of the decided ones, 0-1."
+        "Share of the decided understand trials in which all intents are correct, 0-1."
     )
     max_latency_p95_ms: float | None = optional("95th percentile of the time from end of speech to response, ms.", gt=0)
     max_inconclusive: Count | None = optional("Number of inconclusive trials, for which there was no evidence.")
@@ -581,7 +581,7 @@ class ScenarioKeys(Keys):
     voices: dict[Id, VoiceKeys] = Field(default_factory=dict, description="Voices by name.")
     rooms: dict[Id, RoomKeys] = Field(default_factory=dict, description="Simulated rooms by name.")
     defaults: DefaultsKeys = preset(DefaultsKeys(), "Values for trials that do not set their own.")
-    recognised: RecognisedKeys = preset(RecognisedKeys(), "When a transcript counts as right.")
+    recognised: RecognisedKeys = preset(RecognisedKeys(), "When a transcript counts as correct.")
     stimuli: list[StimulusKeys] = Field(
         default_factory=list, description="Queries and commands; wake and ambient trials need none."
     )

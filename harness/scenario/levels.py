@@ -164,7 +164,7 @@ def _playback_problems(
         speaker, round(level + nearness_db, 1) if in_spl else None, dbfs, today, own_noise_dbfs, gain_db
     ):
         stated = f"{exact(round(level, 1))} {'dB SPL' if in_spl else 'dBFS'}"
-        stated += " by a talker so near" if nearness_db else ""
+        stated += " from a talker this close" if nearness_db else ""
         yield f"the loudspeaker {speaker.id!r} cannot play {stated}", problem
     if not isinstance(noise, NoiseSpec) or noise_dbfs is None:
         return

@@ -102,6 +102,6 @@ class RoomKeys(Keys):
         "Recorded impulse responses, instead of a box: one for each position of the talker.", min_length=1
     )
     level_at: Annotated[LevelAt, enum_validator(LevelAt)] | None = optional(
-        "Where a stimulus has its level: talker (1 m in front of the talker, without the room) or device. "
+        "Where the level of a stimulus applies: talker (1 m in front of the talker, without the room) or device. "
         "Default: talker, for recorded responses device."
     )

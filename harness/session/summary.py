@@ -448,7 +448,7 @@ def wer_in_words(words: GroupTranscripts) -> str:
     """Word errors and words of the reference: `3 of 60 words = 5.00 % (95 % over queries 1.20–9.00 %)`."""
     counts = words.counts
     if counts.wer is None:
-        return f"{NOTHING} (of no words{f', {counts.insertions} inserted' if counts.insertions else ''})"
+        return f"{NOTHING} (no reference words{f', {counts.insertions} inserted' if counts.insertions else ''})"
     interval = "" if words.interval is None else f" (95 % over {words.unit} {percent_interval(words.interval)})"
     return f"{counts.errors} of {counted(counts.words, 'word')} = {percent(counts.wer)}{interval}"
 

@@ -35,7 +35,7 @@ def basis(voices: int | None, unknown: bool, trials: str = "exact") -> str:
     recordings name no talker."""
     if voices is None:
         return f"{trials}, talkers unknown" if unknown else trials
-    return f"over {counted(voices, 'voice')}" + (", unknown talkers as one" if unknown else "")
+    return f"over {counted(voices, 'voice')}" + (", unknown talkers counted as one" if unknown else "")
 
 
 def number_interval(ends: Interval | None) -> str:

@@ -192,9 +192,10 @@ class DeclaredLimit:
         elif not self.on_bound:
             result = f"found {self.found_text}"
         elif self.bound is None:
-            result = f"found {self.found_text}, too little for an interval"
+            result = f"found {self.found_text}, too little data for an interval"
         else:
-            result = f"found {self.found_text}, {self._value_text(self.bound)} at the end of its interval"
+            reach = "down" if self.least else "up"
+            result = f"found {self.found_text} (interval {reach} to {self._value_text(self.bound)})"
         if self.verdict is LimitVerdict.MARGINAL and self.bound is None:
             return f"{self.limit_text}: {result}, holds, but too little was measured for an interval"
         return f"{self.limit_text}: {result}, {self.verdict.in_words}"

@@ -233,7 +233,7 @@ def _generate_split(
         if drawn is None:
             vain_draws += 1
             if vain_draws > MAX_VAIN_DRAWS + size // 5:
-                problem = f"the grammars give only about {len(sentences):,} different sentences"
+                problem = f"the grammars yield only about {len(sentences):,} different sentences"
                 raise InputError(problem, place=Place(" ".join(source.grammar.path for source in sources)),
                                  remedy="Add patterns or values, or generate fewer utterances")  # fmt: skip
             continue

@@ -93,7 +93,7 @@ def agreement(
     project: Path = project_argument,
     only: tuple[str, ...] = repeatable("Compare only this annotator with the others named; repeatable.", "--annotator"),
     differing: bool = flag(
-        "List the utterances with different labels instead.", "--disagreements", former=("--differing",)
+        "List the utterances whose labels differ instead.", "--disagreements", former=("--differing",)
     ),
     as_json: bool = json_option("Print all results as one JSON object."),
     spans: bool = flag("Print the marked slots as CSV rows `annotator,concept,begin,end` instead.", "--spans"),

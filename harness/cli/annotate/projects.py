@@ -96,7 +96,7 @@ def new(
         ),
         seed=option("Seed for orders and shares.", type=click.IntRange(0, 2**31), default=0),
         order=option(
-            "Order of labelling by hand: what a classifier is least sure of first, or random.",
+            "Order for labelling by hand: the utterances a classifier is least sure of first, or random.",
             type=EnumChoice(LabellingOrder), show_default="doubt, if scikit-learn is installed",
         ),
         batch=option(
@@ -176,8 +176,8 @@ def _print_import(import_result: LabelImport) -> None:
     same_text = f", {import_result.same} already had the same labels" if import_result.same else ""
     click.echo(f"labelled {counted(len(import_result.rows), 'utterance')}{same_text}")
     for ids, noun, reason in (
-        (import_result.without_text, "id", "in the file without an utterance here"),
-        (import_result.without_labels, "utterance", "without labels in the file"),
+        (import_result.without_text, "id", "of the file have no utterance in this project"),
+        (import_result.without_labels, "utterance", "have no labels in the file"),
     ):
         if ids:
             examples = [plain_text(id_, 60) for id_ in ids[:MAX_LISTED_IDS]]
@@ -204,7 +204,7 @@ def export(
         show_default="by the suffix of FILE, else jsonl",
     ),
     splits: tuple[str, ...] = repeatable("Only this split of the data; repeatable.", "--split"),
-    final_only: bool = flag("Leave out utterances without final labels, and report their number."),
+    final_only: bool = flag("Leave out utterances without final labels, and report how many."),
     proposed: bool = flag("Export unreviewed proposals as labels."),
     mark: bool = flag("Write all utterances, each with a group `state` (jsonl only)."),
 ) -> None:

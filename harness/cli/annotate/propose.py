@@ -34,10 +34,14 @@ def command(
     settings: tuple[str, ...] = setting_option("Classifier setting; repeatable."),
     seed: int = seed_option("Seed for all random draws.", 0, max_seed=2**31),
     method: ProposalMethod = option(
-        "tri-training, or classifier: a single one learns from all labels and proposes the rest.",
+        "tri-training, or classifier: a single classifier learns from all labels and labels the rest.",
         default=ProposalMethod.TRI_TRAINING,
     ),
-    triads: int = option("Triads to train; the best on the held-out utterances is kept.", within=(1, 20), default=1),
+    triads: int = option(
+        "Number of triads to train; the one that does best on the held-out utterances is kept.",
+        within=(1, 20),
+        default=1,
+    ),
     sample: float = option(
         "Share of the training utterances given to each classifier.",
         within=(0.05, 1),
@@ -46,10 +50,10 @@ def command(
     ),
     episodes: int = option("Maximum number of episodes.", within=(0, 100), default=MAX_EPISODES),
     held_out: float = option(
-        "Share of the labelled utterances that is kept out of training.", within=(0.01, 0.5), default=0.2
+        "Share of the labelled utterances to hold out of training.", within=(0.01, 0.5), default=0.2
     ),
     held_out_split: str | None = option(
-        "Keep this split out of training, instead of a share (--held-out).", metavar="SPLIT"
+        "Hold this split out of training, instead of a share (--held-out).", metavar="SPLIT"
     ),
 ) -> None:
     """Train three classifiers on the labelled utterances, and propose labels for the rest where two of them agree.

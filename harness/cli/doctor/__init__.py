@@ -38,7 +38,7 @@ def command(
     device: str | None = option(
         "Find a voice that wakes this device on the bench; check nothing else.", "--find-voice", metavar="DEVICE"
     ),
-    voices: int = option("With --find-voice: number of voices to try at most.", within=(1, 500), default=24),
+    voices: int = option("With --find-voice: maximum number of voices to try.", within=(1, 500), default=24),
     minutes: float = option(
         "With --find-voice: stop after this time.", type=FiniteRange(0, 1440, min_open=True), default=15.0
     ),

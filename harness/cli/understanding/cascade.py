@@ -67,11 +67,11 @@ class CascadeSources:
         "Predictions from sound (`predict --audio`), to compare; repeatable.", metavar="[NAME=]FILE"
     )
     live: tuple[str, ...] = repeatable("Frames that devices reported in a session, to compare.", metavar="SESSION")
-    groups: str | None = option("More groups: a CSV file with a header, such as id,voice.", metavar="FILE.csv")
-    talkers: str = option("Column of the talkers, for intervals over them.", metavar="COLUMN", default=VOICE)
-    attempt: CountedAttempt = option(
-        "Attempt of a session's trials that gives the transcript.", default=CountedAttempt.FIRST
+    groups: str | None = option("Additional groups: a CSV file with a header, such as id,voice.", metavar="FILE.csv")
+    talkers: str = option(
+        "Column that identifies the talkers, for intervals over talkers.", metavar="COLUMN", default=VOICE
     )
+    attempt: CountedAttempt = option("Attempt whose transcript is used, for a session.", default=CountedAttempt.FIRST)
     reads: TranscriptStyle = option(
         "Transcripts for the model: unchanged, or without capitals and punctuation where gold has none.",
         default=TranscriptStyle.AS_GOLD,
@@ -295,7 +295,7 @@ def _system_of_sound(name: str, path: str, gold: Corpus, stack: ExitStack) -> Co
     has_words = any(utterance.words for utterance in frames.utterances)
     if not any(is_annotated(utterance) for utterance in frames.utterances):
         remedy = "If a recogniser wrote it, pass it with --heard, and add --model"
-        raise InputError("this has neither intents nor slots", place=Place(path), remedy=remedy)
+        raise InputError("this file contains neither intents nor slots", place=Place(path), remedy=remedy)
     return ComparedSystem(name, SystemKind.SOUND, frames, frames if has_words else None)
 
 

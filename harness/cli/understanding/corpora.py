@@ -73,7 +73,11 @@ def distribution(
         "Format of the files.", "--format", show_default="by suffix, or by the files in a folder"
     ),
     by: str = option(
-        "Column that splits a single file.", "--split-column", former=("--by",), default=SPLIT, metavar="COLUMN"
+        "Column that assigns the rows of a single file to splits.",
+        "--split-column",
+        former=("--by",),
+        default=SPLIT,
+        metavar="COLUMN",
     ),
     labels: str | None = option("Declared intents. Each gets a row; others are reported.", metavar="LABELS.yaml|A,B,…"),
     chunking: Chunking = chunking_option(),

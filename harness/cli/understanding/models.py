@@ -160,7 +160,7 @@ def predict(
     scores: bool = flag("Add the probability of every intent; JSONL only."),
     audio: Path | None = option("Sounds instead of texts: a CSV list with the columns id and audio.", metavar="LIST"),
     task: str | None = option(
-        "System for intents and slots, or recogniser, for --audio.", "-t", "--task", metavar="TASK"
+        "System for intents and slots, or a recogniser; for --audio.", "-t", "--task", metavar="TASK"
     ),
     settings: tuple[str, ...] = setting_option("System setting; the last one wins."),
     resample: bool = flag("Resample files with another sample rate.", show_default="reject them"),

@@ -47,10 +47,10 @@ class ScoreSources:
     pred_format: CorpusFormat | None = option("Format of --pred.", show_default=_BY_SUFFIX)
     split: str | None = option("Split to score, if folders are given: train, dev or test.", metavar="NAME")
     groups: str | None = option(
-        "More groups: a CSV file with a header, such as id,voice,level_dbfs.", metavar="FILE.csv"
+        "Additional groups: a CSV file with a header, such as id,voice,level_dbfs.", metavar="FILE.csv"
     )
     attempt: CountedAttempt = option(
-        "Attempt of a session's trials: the first, or the one that decided.", default=CountedAttempt.DECIDING
+        "Attempt to score, for a session: the first, or the one that decided.", default=CountedAttempt.DECIDING
     )
 
     def __post_init__(self) -> None:
@@ -292,7 +292,9 @@ def read_gold(file: InputFile, form: CorpusFormat | None, split: str | None) -> 
 
     gold = read_corpus(file.path, form, split, name=file.name, option="--gold-format")
     if not any(map(is_annotated, gold.utterances)):
-        raise InputError("nothing here is annotated", place=Place(file.name), remedy="Give annotated utterances")
+        raise InputError(
+            "this file contains no annotations", place=Place(file.name), remedy="Give annotated utterances"
+        )
     return gold, None if split is None else dict(gold.utterances[0].groups)[SPLIT]
 
 

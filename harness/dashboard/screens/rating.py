@@ -314,7 +314,7 @@ class RatingScreen(Sheet):
             return
         if not self._given_judgments:
             self.app.bell()
-            self.post_notice("there is nothing to undo in this sitting")
+            self.post_notice("there is nothing to undo")
             return
         self._save(withdrawal(self._given_judgments[-1]), "undone")
 

@@ -129,17 +129,7 @@ def limits_of(limits: DeclaredLimits, figures: Figures) -> tuple[DeclaredLimit, 
     )
     on_bound = limits.on is LimitBasis.BOUND
     return tuple(
-        DeclaredLimit(
-            option,
-            result,
-            limit,
-            value,
-            unit=unit,
-            interval=interval,
-            of=f"compared: the {'upper end' if on_bound else 'estimate'}",
-            has_interval=True,
-            on_bound=on_bound,
-        )
+        DeclaredLimit(option, result, limit, value, unit=unit, interval=interval, has_interval=True, on_bound=on_bound)
         for option, result, unit, limit, value, interval in results
         if limit is not None
     )

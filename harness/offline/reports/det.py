@@ -123,8 +123,8 @@ def target_text(target: SweepTarget) -> str:
             return f"at most {exact(100 * target.limit)} % false rejects ({basis_text})"
         case SweepCriterion.COST:
             return (
-                f"the lowest cost per hour, with {exact(target.miss_cost)} a false reject, "
-                f"{exact(target.accept_cost)} a false accept, {exact(target.uses_per_hour)} uses per hour"
+                f"the lowest cost per hour, at {exact(target.miss_cost)} per false reject, "
+                f"{exact(target.accept_cost)} per false accept and {exact(target.uses_per_hour)} uses per hour"
             )
 
 

@@ -13,17 +13,17 @@ from harness.statistics.text import number_interval, voices_interval
 
 _MAX_GROUPS = 40
 P_OF_GROUPS = (
-    "of the difference from all other groups together, corrected for all groups (Holm); "
-    "of the largest gap, for all pairs (Bonferroni)"
+    "for the difference from all other groups together, corrected for all groups (Holm); "
+    "for the largest gap, corrected for all pairs (Bonferroni)"
 )
 
 
 def clusters_text(clustered_by: str, units: str) -> str:
-    """How intervals treat files, such as `clustered by talker (unknown ones as one)` or `files treated as
+    """How intervals treat files, such as `clustered by talker (unknown ones counted as one)` or `files treated as
     independent`. units: plural of what is counted, such as `files`."""
     if not clustered_by:
         return f"{units} treated as independent"
-    return f"clustered by {shown(clustered_by, 40)} (unknown ones as one)"
+    return f"clustered by {shown(clustered_by, 40)} (unknown ones counted as one)"
 
 
 def group_lines(breakdown: FileBreakdown, width: int) -> Iterator[str]:

@@ -135,7 +135,7 @@ def lines(report: LogSummary) -> Iterator[str]:
     for warning in (detail for name, detail in log.info if name == "x-warning"):
         yield f"Warning: {warning}."
     for difference in report.differences:
-        yield f"Does not agree: {difference}."
+        yield f"Mismatch: {difference}."
 
 
 def as_json(report: LogSummary) -> dict[str, Any]:

@@ -86,8 +86,8 @@ def _ambient_lines(ambient: AmbientCounts) -> Iterator[str]:
     yield f"    live     {live_rate}, of proven exposure, after review"
     yield f"    offline  {_rate_text(counts.both + counts.only_second, ambient.offline_s)}"
     yield (
-        f"    of {counts.total} events, both had {counts.both}, only live {counts.only_first}, only offline "
-        f"{counts.only_second}; equally many: {p_is(counts.p)}"
+        f"    of {counts.total} events, {counts.both} occurred in both, {counts.only_first} only live, "
+        f"{counts.only_second} only offline; difference in number: {p_is(counts.p)}"
     )
 
 

@@ -109,7 +109,7 @@ class StopKeys(Keys):
     """Stops raters who fail known answers."""
 
     after: int = preset(5, "Number of known answers before the rule applies. Default 5.", ge=1)
-    below: float = Field(gt=0, le=1, description="A smaller share of right answers stops the rater, 0 to 1.")
+    below: float = Field(gt=0, le=1, description="Share of correct answers below which the rater is stopped, 0 to 1.")
 
 
 class RoundKeys(Keys):
@@ -132,7 +132,7 @@ class RoundKeys(Keys):
         BUILT_IN, "Exercises before the first response: built_in (the default), none, or a training file."
     )
     pass_share: float = preset(
-        0.8, "With a smaller share of right answers, wrong exercises are repeated once. Default 0.8.", ge=0, le=1
+        0.8, "If a smaller share of the answers is correct, wrong exercises are repeated once. Default 0.8.", ge=0, le=1
     )
     gold: Text | None = optional("A file of known answers, mixed in unmarked.")
     stop: StopKeys | None = optional(
@@ -151,8 +151,8 @@ class ExerciseKeys(Keys):
     id: Id = Field(description="Name of the exercise.")
     query: Text = Field(description="The query.")
     response: Text = Field(description="The response.")
-    category: Word = Field(description="The right category.")
-    accept: list[Word] = preset([], "Further categories that count as right.")
+    category: Word = Field(description="The correct category.")
+    accept: list[Word] = preset([], "Other categories that count as correct.")
     why: Text = Field(description="The reason, shown after the answer.")
     effect: Text = preset("", "What the device did, if that decides.")
     core_capability: bool = preset(False, "Whether every device of this kind must support the query.")
@@ -172,8 +172,8 @@ class GoldKeys(Keys):
 
     session: Text = Field(description="Id of the session.")
     trial: Text = Field(description="Id of the trial.")
-    category: Word = Field(description="The right category.")
-    accept: list[Word] = preset([], "Further categories that count as right.")
+    category: Word = Field(description="The correct category.")
+    accept: list[Word] = preset([], "Other categories that count as correct.")
     why: Text = preset("", "The reason.")
 
 

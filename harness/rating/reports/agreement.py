@@ -325,7 +325,7 @@ def _counts_in_words(figures: AgreementFigures) -> Iterator[str]:
     )
     if figures.gold_items:
         left_out = counted(figures.gold_items, "known answer")
-        yield f"not counted: {left_out}, since they were selected and not sampled"
+        yield f"not counted: {left_out}, since they were selected, not sampled at random"
     if table.shared:
         yield (
             f"agreement over {counted(table.shared, 'response')} with labels from two or more raters "

@@ -50,7 +50,7 @@ FUNNEL: tuple[tuple[str, tuple[QueryOutcome, ...], str], ...] = (
     ("  not played", (QueryOutcome.NOT_PLAYED,), "still to come"),
     ("  not tested", (QueryOutcome.NOT_TESTED,), "skipped, aborted or interrupted"),
     ("asked", (), ""),
-    ("  not recognised", (QueryOutcome.NOT_RECOGNISED,), "misheard, not woken, or silent to the last attempt"),
+    ("  not recognised", (QueryOutcome.NOT_RECOGNISED,), "misheard, not woken, or silent up to the last attempt"),
     ("  inconclusive", (QueryOutcome.INCONCLUSIVE,), "answered, without evidence of what was heard"),
     ("recognised", (), ""),
     ("  no answer", (QueryOutcome.SILENT,), ""),

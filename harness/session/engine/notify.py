@@ -96,7 +96,7 @@ def message_of(event: NotificationEvent, session: Path, bench: str, snapshot: Se
 
 def sample_message(bench: str) -> dict[str, Any]:
     """A message without a run, for trying out a way of delivery."""
-    to_do = "nothing: this is a test of how a run reports"
+    to_do = "nothing: this is a test message"
     event = _single_event(
         NotifyOn.FINISHED, "a test message", "harness check doctor --send-test", to_do, threads.wall()
     )

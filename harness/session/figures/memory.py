@@ -487,7 +487,7 @@ def block(finding: MemoryFinding, axis: str | None = None) -> Iterator[str]:
     label = f", {axis} {plain_text(finding.group, 60) or 'as it is'}" if axis else ""
     yield f"device {plain_text(finding.device, 80)}{label}: {finding.counted} of {len(finding.points)} pairs count"
     if finding.levels:
-        yield "     wait  share that remembers (bar), and where it may lie (95 % exact, ·)"
+        yield "     wait  share of pairs that remember (bar), and its interval (95 % exact, ·)"
         yield from (_bar(level) for level in finding.levels)
     yield f"  memory length      {length_text(finding.length)}"
     if finding.to_wake is not None:
@@ -495,7 +495,7 @@ def block(finding: MemoryFinding, axis: str | None = None) -> Iterator[str]:
     yield f"  recommended        {recommendation(finding)}"
     if finding.forgotten is not None and finding.forgotten.surer is not None:
         wait_s, at_most = finding.forgotten.surer
-        yield f"  more cautious      {exact(wait_s)} s: at most {percent(at_most, 0)} show memory there"
+        yield f"  more cautious      {exact(wait_s)} s: at most {percent(at_most, 0)} of pairs show memory"
     yield from _notes(finding)
 
 
@@ -520,7 +520,7 @@ def recommendation(finding: MemoryFinding) -> str:
         return f"n/a ({finding.why})"
     wait, left = exact(forgotten_wait.wait_s), forgotten_wait.left
     later = f"{left.count} of {left.total} pairs did at {wait} s or more"
-    evidence = f"at {wait} s, at most {percent(forgotten_wait.at_most, 0)} show memory (95 %); {later}"
+    evidence = f"at {wait} s, at most {percent(forgotten_wait.at_most, 0)} of pairs show memory (95 %); {later}"
     return f"context_wait_s: {wait}  # {evidence}"
 
 

@@ -140,6 +140,6 @@ def _fit_walls(size_m: tuple[float, float, float], rt60_s: float) -> tuple[float
         guess = absorption * fitted_s / rt60_s
         absorption = guess if low < guess < high else (low + high) / 2
     raise InputError(
-        f"no walls give {size_text} a reverberation time of {exact(rt60_s)} s",
+        f"no wall material gives {size_text} a reverberation time of {exact(rt60_s)} s",
         remedy=f"Write another rt60_s; the nearest found was {seconds(fitted_s)}",
     )

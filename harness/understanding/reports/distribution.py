@@ -238,7 +238,7 @@ def _table_lines(
             end_row.append("")
     yield from text_table(list(map(Column, titles)), body, width, ends=end_rows, max_rows=max_rows or None)
     if max_rows and len(rows) > max_rows:
-        yield f"  {sum(cells[-1] for _, cells in rows[max_rows:]):,} in all in those (--max-rows 0 lists them)"
+        yield f"  {sum(cells[-1] for _, cells in rows[max_rows:]):,} in rows not shown (--max-rows 0 lists them)"
 
 
 def as_json(distribution: Distribution, files: Sequence[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Systems of understanding side by side, as lines, JSON and a page."""
+"""Understanding systems side by side, as lines, JSON and a page."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def page(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = ()) -> st
     return filled_page(
         "harness.understanding.reports",
         "systems.html",
-        title="Systems of understanding",
+        title="Understanding systems",
         basis=basis.parts[0],
         sections=other_sections,
     )

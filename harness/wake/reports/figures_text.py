@@ -21,7 +21,9 @@ from harness.wake.wake_plays import CommandResult, Play
 from harness.wake.wake_progress import DeviceWake, Rate, Ratio, Recovery, UnmatchedWake, WakeProgress
 
 NO_DATA = f"{numbers.NOTHING} (no data)"
-ANY_TIME = "at any time: holds each time you look during a run, so it is wider, except with no event in the first 3 h"
+ANY_TIME = (
+    "at any time: valid whenever you look during a run, so it is wider, except when no event came in the first 3 h"
+)
 MAX_TRIALS = 20
 """Number of trials that are listed of those in which only one device woke. The rest are only counted."""
 REVIEW_WORDS: dict[ReviewVerdict, str] = {
@@ -91,7 +93,7 @@ def _device_lines(device: DeviceWake) -> Iterator[str]:
         for count, label in (
             (device.in_vocabulary_events, "in wake trials"),
             (device.uncounted_events, "in trials that do not count"),
-            (device.ambient_events_outside, "outside of exposure"),
+            (device.ambient_events_outside, "outside exposure"),
             (device.pending_events, "in an attempt that is not over"),
             (device.suppressed, "within the refractory time"),
         )
@@ -139,7 +141,7 @@ def request_lines(device: str, gaps: Sequence[GapRequests]) -> Iterator[str]:
 def pause_words(pause: ShortestPause | None) -> str:
     """`90 % arrive whole after between 250 and 500 ms (95 % interval 250 to 1000 ms)`."""
     if pause is None:
-        return f"{numbers.NOTHING} (it is not known what arrived)"
+        return f"{numbers.NOTHING} (what arrived is not known)"
     if pause.enough is None:
         sentence = f"fewer than 90 % arrive whole after {pause.too_short} ms, the longest pause"
     elif pause.too_short is None:
@@ -310,7 +312,7 @@ class WakeLines:
             case TrialKind.COMMAND:
                 return _wake_text(play) + _understood(play)
             case TrialKind.PROBE if play.reading.hit is None:
-                return "PROBE UNHEARD: what was heard since the last probe is unproven"
+                return "PROBE UNHEARD: the sound since the last probe is unproven"
             case TrialKind.PROBE:
                 return f"probe heard: the device listens; so far {numbers.seconds(wake.exposure_s)} proven"
             case _:
@@ -332,7 +334,7 @@ def unmatched_line(event: UnmatchedWake) -> str:
     if event.trial_id is not None:
         offset = "" if event.offset_s is None else f"{numbers.moment(event.offset_s)} "
         place = f"{offset}into {plain_text(event.trial_id, 80)}"
-    exposure_note = "" if event.exposed else ", outside of exposure: not counted"
+    exposure_note = "" if event.exposed else ", outside exposure: not counted"
     rule = "" if event.rule is None else f", {REVIEW_WORDS[event.rule]} by rule: {plain_text(event.why, 100)}"
     device = plain_text(event.device, 60)
     weak = weak_evidence_text(plain_text(event.inferred, 60), ", ")

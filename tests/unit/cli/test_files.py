@@ -351,7 +351,7 @@ def test_rehearsal_does_not_count_on_decisions_by_a_person(tmp_path: Path) -> No
     assert "the operator is absent" in harness("validate", scenario, bench).stdout
     alone = harness(*rehearse)
     assert alone.exit_code == 1
-    assert "nothing in this plan gives it a result" in alone.stdout
+    assert "nothing in this plan produces a result for it" in alone.stdout
     unasked = scenario.read_text("utf-8").replace("query: q", "query: q, evidence: none")
     scenario.write_text(unasked, encoding="utf-8")
     assert "min_recognised_share cannot be decided" in harness("validate", scenario, bench).stdout

@@ -268,8 +268,12 @@ def test_facts_missing_from_a_file_stay_unknown(folder: Path, tmp_path: Path) ->
             "there is no trial 'q9-kitchen' in this session. Did you mean",
         ),
         ("s2,q1-kitchen,eve,wrong", "session,trial,rater,category", "no session 's2' was given. Did you mean 's1'?"),
-        ("q1-kitchen,2,eve,wrong", "trial,attempt,rater,category", "the response that counts is from attempt 1, not 2"),
-        ("q1-kitchen,2,eve,wrong", "trial,take,rater,category", "the response that counts is from take 1, not 2"),
+        (
+            "q1-kitchen,2,eve,wrong",
+            "trial,attempt,rater,category",
+            "the response that counts comes from attempt 1, not 2",
+        ),
+        ("q1-kitchen,2,eve,wrong", "trial,take,rater,category", "the response that counts comes from take 1, not 2"),
         ("q1-kitchen,abc,eve,wrong", "trial,clip_sha256,rater,category", "is not a response in the trial 'q1-kitchen'"),
         ("abc,eve,wrong", "clip_sha256,rater,category", "is not a response in this session"),
         (

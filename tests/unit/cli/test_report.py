@@ -82,7 +82,7 @@ def test_a_log_of_the_original_tool_is_summarised(tmp_path: Path) -> None:
     (tmp_path / "odd.log").write_text(ORIGINAL.replace("TACOUNT 2", "TACOUNT 3"))
     result = report(tmp_path / "odd.log")
     assert result.exit_code == 3
-    assert result.stdout.splitlines()[-1] == "Does not agree: TACOUNT is 3, but its lines add up to 2."
+    assert result.stdout.splitlines()[-1] == "Mismatch: TACOUNT is 3, but its lines add up to 2."
     summary = json.loads(report(tmp_path / "odd.log", "--json").stdout)
     assert summary["totals"]["TACOUNT"] == 2
     assert summary["stated_totals"]["TACOUNT"] == 3
@@ -159,7 +159,7 @@ def test_missing_file_lines_in_our_log_are_detected(tmp_path: Path) -> None:
     (tmp_path / "o.log").write_text("INFO x-task a:b\n" + ORIGINAL.replace("inv-files 3", "inv-files 4"))
     result = report(tmp_path / "o.log")
     assert result.exit_code == 3
-    assert "Does not agree: inv-files is 4, but its lines add up to 3." in result.stdout
+    assert "Mismatch: inv-files is 4, but its lines add up to 3." in result.stdout
 
 
 def test_the_journal_of_a_killed_run_is_summarised(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_show_check_names_changed_and_unsealed_files(tmp_path: Path) -> None:
     assert f"DAMAGE row {seq} has changed since it was written" in result.output
     old = shutil.copytree(Path(__file__).parents[2] / "data" / "unsealed" / "session", tmp_path / "old")
     result = succeeded(harness("show", old, "--check"))
-    assert result.output.endswith("17 rows and 1 clips: whole, but not sealed\n")
+    assert result.output.endswith("17 rows and 1 clips: undamaged, but not sealed\n")
     assert "1 of 1 = 100 %" in harness("show", old).output
 
 
@@ -253,9 +253,9 @@ def test_the_unit_of_an_interval_is_named_and_no_figure_is_cut() -> None:
 def test_rates_without_words_are_not_available() -> None:
     nothing = GroupTranscripts.of([("time", None), ("time", None)])
     assert summary.heard_lines(GroupTranscripts(), GroupTranscripts(), "plain") == []
-    assert summary.heard_lines(nothing, nothing, "plain")[0] == "WER, first attempt   n/a (of no words)"
+    assert summary.heard_lines(nothing, nothing, "plain")[0] == "WER, first attempt   n/a (no reference words)"
     inserted = GroupTranscripts.of([("time", WordCounts(insertions=2, sentences=1, sentences_with_error=1))])
-    assert summary.wer_in_words(inserted) == "n/a (of no words, 2 inserted)"
+    assert summary.wer_in_words(inserted) == "n/a (no reference words, 2 inserted)"
     assert summary.heard_tables((), "plain") == ["no attempts that could have a transcript"]
 
 

@@ -152,8 +152,8 @@ def test_a_file_of_intents_is_joined_by_id(run: Run, files: Path) -> None:
     result = succeeded(run("import", files / "p", file, "--rename-labels", files / "map.csv"))
     assert result.output.splitlines() == [
         "labelled 2 utterances",
-        "1 id in the file without an utterance here: xx",
-        "2 utterances without labels in the file: d#2, 4",
+        "1 id of the file have no utterance in this project: xx",
+        "2 utterances have no labels in the file: d#2, 4",
     ]
     repeated = run("import", files / "p", file, "--rename-labels", files / "map.csv")
     assert repeated.output.splitlines()[0] == "labelled 0 utterances, 2 already had the same labels"

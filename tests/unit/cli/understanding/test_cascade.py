@@ -162,7 +162,7 @@ def test_a_limit_on_the_cost_of_recognition_sets_the_status(place: Path) -> None
             "--model cannot be combined",
         ),
         (("--gold", "gold.jsonl", "--heard", "heard.trn", "--model", "gold.jsonl"), "model.json"),
-        (("--gold", "heard.trn", "--heard", "heard.trn", "--model", "model"), "nothing here is annotated"),
+        (("--gold", "heard.trn", "--heard", "heard.trn", "--model", "model"), "this file contains no annotations"),
         (("--gold", "gold.jsonl", "--heard", "gold.jsonl", "--model", "model", "--separator", ""), "--separator"),
         (("--live", "s", "--pred-sound", "gold.jsonl", "--groups", "g.csv"), "--groups needs --gold"),
         (("s", "--model", "model", "--split", "test"), "--split needs --gold"),

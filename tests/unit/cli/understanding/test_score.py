@@ -139,7 +139,7 @@ def test_a_list_of_groups_splits_the_figures(files: list[str]) -> None:
     [
         (["--min-emr", "60%"], True, ""),
         (["--min-emr", "0.7"], False, "EMR (exact match) of p.jsonl ≥ 70 %: found 66.7 %, fails"),
-        (["--min-emr", "0.3", "--limits-on", "bound"], False, "found 66.7 %, 20.8 % at the end of its interval, fails"),
+        (["--min-emr", "0.3", "--limits-on", "bound"], False, "found 66.7 % (interval down to 20.8 %), fails"),
         (["--min-sfa", "50%"], False, "SFA (full) of p.jsonl ≥ 50 %: found 33.3 %, fails"),
         (["--min-slot-f1", "0"], True, ""),
         (["--max-cer", "99%"], False, "CER (full) of p.jsonl ≤ 99 %: found 100 %, fails"),
@@ -244,7 +244,7 @@ def test_json_is_the_only_standard_output(files: list[str]) -> None:
             "gold has no group 'vioce'. Did you mean 'voice'",
         ),
         (["--gold", "g.jsonl", "--pred", "p.jsonl", "--split", "dev"], "this has no splits"),
-        (["--gold", "bare.txt", "--pred", "p.jsonl"], "nothing here is annotated"),
+        (["--gold", "bare.txt", "--pred", "p.jsonl"], "this file contains no annotations"),
         (["a_session", "--gold", "g.jsonl"], "sessions cannot be combined with --gold or --pred"),
         (["a_session", "--split", "test"], "--split needs --gold"),
         (["a_session", "--pred-format", "csv"], "--pred-format needs --pred"),
