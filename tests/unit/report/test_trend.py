@@ -197,7 +197,7 @@ def test_wrong_usage_is_refused(nights: Path, tmp_path: Path) -> None:
         ([tmp_path], "there is no session below"),
         ([nights, "--measure", "false reject"], "there is no measure 'false reject'"),
         ([nights, "--device", "kitchn"], "no session has the device 'kitchn'"),
-        ([nights, "--since", "2100-01-01"], "that began at --since or later"),
+        ([nights, "--since", "2100-01-01"], "that began on or after --since"),
     ):
         with pytest.raises(InputError, match=message):
             raise harness("trend", *arguments).exception or AssertionError

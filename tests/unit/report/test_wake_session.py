@@ -275,7 +275,7 @@ def test_exports_have_the_interval_over_voices() -> None:
     """Ann is heard, Ben is not; then nobody knows who speaks."""
     for talkers, units, voices, unknown in (
         (("ann", "ben"), "over 2 voices", 2, False),
-        (("ann", ""), "over 2 voices, unknown talkers as one", 2, True),
+        (("ann", ""), "over 2 voices, unknown talkers counted as one", 2, True),
         (("", ""), "Clopper-Pearson, talkers unknown", 0, True),
     ):
         trials = [

@@ -56,7 +56,7 @@ def test_recordings_without_a_talker_are_one_group() -> None:
     for trial in (*trials, labelled):
         rows.play(trial, [("kitchen", 1.8)])
     assert rows.device().false_rejects.speakers.shares == (Share(0, 61), Share(0, 1))
-    assert "(95 % over 2 voices, unknown talkers as one: 0.00–" in "\n".join(wake_summary(rows.figures))
+    assert "(95 % over 2 voices, unknown talkers counted as one: 0.00–" in "\n".join(wake_summary(rows.figures))
 
 
 def test_each_look_has_the_talkers_of_its_time() -> None:

@@ -140,5 +140,7 @@ def test_the_total_interval_counts_each_talker_as_one_cluster() -> None:
     single = figures_of(alone, COUNTING)
     assert single.false_rejects is None
     assert ("x-frratio-interval", "too few voices for an interval") in [*interval_info(single)]
-    assert any(line.endswith("%, over 4 voices, unknown talkers as one, 95 %") for _, line in interval_info(whole))
+    assert any(
+        line.endswith("%, over 4 voices, unknown talkers counted as one, 95 %") for _, line in interval_info(whole)
+    )
     assert "x-fr+sbratio-interval" not in dict(interval_info(whole)), "without references nothing is mistaken"
