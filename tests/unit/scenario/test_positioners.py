@@ -76,7 +76,7 @@ def test_an_angle_that_nothing_brings_about_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputProblems, match="the scenario has no room, and the bench has no stand for it"):
         check_compatibility(load_scenario(tmp_path / "s.yaml"), bench)
     bench = load_bench(written(tmp_path, ANGLE_BENCH, ANGLES.replace("45", "91"))[0])
-    with pytest.raises(InputProblems, match="'table' of the bench cannot go there: 91"):
+    with pytest.raises(InputProblems, match="'table' of the bench cannot move there: 91"):
         check_compatibility(load_scenario(tmp_path / "s.yaml"), bench)
 
 
@@ -89,7 +89,7 @@ def test_nobody_moves_a_stand_by_hand_where_the_operator_is_absent(tmp_path: Pat
 
 def test_a_place_beyond_the_end_of_a_stand_is_refused_before_a_sound(tmp_path: Path) -> None:
     bench_file, scenario_file = written(tmp_path, scenario=SCENARIO.replace("angle: 45", "angle: 91"))
-    with pytest.raises(InputProblems, match=r"'table' of the bench cannot go there: 91 is not between -90"):
+    with pytest.raises(InputProblems, match=r"'table' of the bench cannot move there: 91 is not between -90"):
         check_compatibility(load_scenario(scenario_file), load_bench(bench_file))
 
 
@@ -102,7 +102,7 @@ def test_a_place_beyond_the_end_of_a_stand_is_refused_before_a_sound(tmp_path: P
         ('done: "^OK"', 'done: "(OK"', "done is not an expression"),
         ("moves: reach_m", "moves: height_m", "two stands move 'height_m'"),
         ("moves: reach_m", "moves: level_dbfs", "level_dbfs is an axis that nothing on a bench can move"),
-        ("driver: manual", "driver: in_process", "the driver 'in_process' takes no orders"),
+        ("driver: manual", "driver: in_process", "the driver 'in_process' does not accept commands"),
         ("slider:", "lamp:", "'lamp' names a stand and another part of the bench"),
         ("moves: reach_m", "moves: reach_m, hight: 3", "there is no key 'hight' here"),
         (
@@ -170,7 +170,7 @@ def test_the_power_of_devices_is_switched_by_one_relay_board(tmp_path: Path) -> 
     ("old", "instead", "refusal"),
     [
         ("  lamp: {driver", "  lump: {driver", "the bench has no device 'lump'"),
-        ("serial_commands, port: /dev/ttyUSB7, on: ON, off: OFF", "tcp, address: '::1:1'", "takes no orders"),
+        ("serial_commands, port: /dev/ttyUSB7, on: ON, off: OFF", "tcp, address: '::1:1'", "does not accept commands"),
         ('"^1 ON"', '"(1 ON"', "on_done is not an expression"),
         (POWER[POWER.index("power:") :], "", "the bench has no power switch"),
     ],

@@ -140,7 +140,7 @@ def test_levels_asked_for_are_levels_played_from_0_to_minus_40_dbfs(tmp_path: Pa
             None,
             ", level_spl: 80, room: box",
             NEAR_TALKER,
-            "cannot play 80 dB SPL by a talker so near: 92.0 dB is above",
+            "cannot play 80 dB SPL from a talker this close: 92.0 dB is above",
         ),
         (None, "", OPENED.format("level_dbfs: -2"), "'near' cannot play -2 dBFS: 91.7 dB is above"),
         (None, "", OPENED.format("level_spl: 91"), "'near' cannot play 91 dB SPL: 91.0 dB is above"),
