@@ -64,7 +64,7 @@ async def test_undo_is_a_new_row_and_the_response_comes_again(tmp_path: Path) ->
         judgment, undone = judgments(engine)
         assert undone.status is JudgmentStatus.WITHDRAWN
         assert undone.replaces == judgment.id
-        await press(pilot, "u", then="nothing to undo in this sitting")
+        await press(pilot, "u", then="nothing to undo")
 
 
 async def test_undo_before_the_answer_takes_the_judgment_back_after_it(tmp_path: Path) -> None:

@@ -520,7 +520,7 @@ def recommendation(finding: MemoryFinding) -> str:
         return f"n/a ({finding.why})"
     wait, left = exact(forgotten_wait.wait_s), forgotten_wait.left
     later = f"{left.count} of {left.total} pairs did at {wait} s or more"
-    evidence = f"at {wait} s, at most {percent(forgotten_wait.at_most, 0)} of pairs show memory (95 %); {later}"
+    evidence = f"at {wait} s, at most {percent(forgotten_wait.at_most, 0)} show memory (95 %); {later}"
     return f"context_wait_s: {wait}  # {evidence}"
 
 
