@@ -62,7 +62,7 @@ def checked_encoding(name: str, file: str = "") -> str:
         codecs.getincrementaldecoder(name)
         return codecs.lookup(name).name
     except (LookupError, ValueError) as error:
-        remedy = "Use utf-8, latin-1, cp1252, utf-16 or another text encoding of Python"
+        remedy = "Use utf-8, latin-1, cp1252, utf-16 or another text encoding that Python supports"
         place = Place(file) if file else None
         raise InputError(f"there is no encoding {name!r}", place=place, remedy=remedy) from error
 
@@ -155,7 +155,7 @@ def _character_kind(point: int) -> str:
 def too_long(place: Place) -> InputError:
     """The error for a line of more than MAX_LINE_CHARS characters."""
     problem = f"the line has more than {MAX_LINE_CHARS:,} characters"
-    return InputError(problem, place=place, remedy="Check whether the file has lost its line ends, or is not text")
+    return InputError(problem, place=place, remedy="Check whether the file has lost its line endings, or is not text")
 
 
 UTF_8 = "utf-8"

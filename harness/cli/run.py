@@ -84,7 +84,7 @@ VIEW = {
     "plain": flag("Print one line per event (default when there is no terminal)."),
     "as_json": json_option("Print each message as a line of JSON."),
 }
-YES = flag("Start the virtual lab without asking, when the bench uses it and it is down.")
+YES = flag("Start the virtual lab without asking if the bench uses it and it is down.")
 JUNIT = {
     "report": option("Write a JUnit report of the whole session to this file, whatever the exit status.", "--junit")
 }

@@ -192,7 +192,7 @@ def command(
     ),
     rules: ScoreRules,
     groups: str | None = option(
-        "Print the WER by each column of this list. Its header: id,voice,level_dbfs, …", metavar="FILE.csv"
+        "Print the WER by each column of this list, whose header is id,voice,level_dbfs, …", metavar="FILE.csv"
     ),
     crossed: tuple[Cross, ...] = repeatable(
         "Print the WER by two columns as a matrix (repeatable).",

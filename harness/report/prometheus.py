@@ -22,7 +22,7 @@ SCHEMA = 1
 """Version of METRICS. Metrics and labels may be added under the same number, but not removed or given another
 meaning."""
 METRICS = {
-    "info": "The session; schema: version of this list",
+    "info": "Session details; schema: version of this list",
     "last_row_seconds": "Unix time of the last row",
     "verdict": "1 for the verdict of the session, 0 for the others",
     "trials_planned": "Planned trials",

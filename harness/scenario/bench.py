@@ -170,7 +170,7 @@ class BenchKeys(Keys):
     bench: Id = Field(description="Name of the bench.")
     title: Text = preset("", "Title. Default: the name.")
     sound_server: Literal["system", "virtual_lab"] = preset(
-        "system", "Sound devices to use: those of the system, or of the virtual_lab."
+        "system", "Sound devices to use: those of the system or of the virtual_lab."
     )
     room: Text = preset("", "Name of the room, for the log; in the virtual lab, one of its rooms.")
     operator: Annotated[OperatorPresence, enum_validator(OperatorPresence)] = preset(
@@ -402,7 +402,7 @@ class _BenchReader:
             compared_keys = [*done_keys, "failed"]
         unused_keys = [key for key in compared_keys if section.get(key)]
         if unused_keys and empty_key:
-            problem = f"nothing is compared with `{unused_keys[0]}`, since `{empty_key}` is empty"
+            problem = f"`{unused_keys[0]}` has no effect, since `{empty_key}` is empty"
             self._findings.add((*key_path, unused_keys[0]), problem, f"Write `{empty_key}`, or remove it", key=True)
         for actuator in self.actuators.values():
             matches = (actuator.driver, actuator.options) == (equipment.driver, equipment.options)

@@ -313,7 +313,7 @@ def _check_place(bench: Bench, stand: Positioner, value: str, key_path: KeyPath,
     if _needs_absent_operator(bench, stand.connection):
         problem = f"the operator moves the stand {stand.id!r} by hand, but is absent"
         findings.add(
-            key_path[:3], problem, "Write `operator: auto` in the bench, or name another driver for the stand", key=True
+            key_path[:3], problem, "Write `operator: auto` in the bench, or use another driver for the stand", key=True
         )
 
 
@@ -339,7 +339,7 @@ def _check_power(scenario: Scenario, bench: Bench, findings: Findings) -> None:
                 findings.add(key_path, problem, remedy, key=True)
             elif _needs_absent_operator(bench, switches[device.id].connection):
                 problem = f"the operator switches the power of {device.id!r} by hand, but is absent"
-                findings.add(key_path, problem, "Write `operator: auto` in the bench, or name another driver", key=True)
+                findings.add(key_path, problem, "Write `operator: auto` in the bench, or use another driver", key=True)
 
 
 def _people_say_everything(scenario: Scenario) -> bool:

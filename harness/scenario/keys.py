@@ -533,7 +533,7 @@ class LimitsKeys(Keys):
     max_inconclusive: Count | None = optional("Number of inconclusive trials, for which there was no evidence.")
     max_interrupted: Count | None = optional("Number of interrupted trials.")
     max_disturbed_share: Share | None = optional(
-        "Attempts that the host disturbed, as a share of all, 0-1. Above this, the session is undecided. Default 0.1."
+        "Share of the attempts that the host disturbed, 0-1. Above this, the session is undecided. Default 0.1."
     )
     max_false_reject_share: Share | None = optional(
         "False rejects of each device, as a share of the wake phrases, 0-1."
@@ -551,7 +551,7 @@ class LimitsKeys(Keys):
         "95th percentile of each device's time from end of wake phrase to wake event, ms.", gt=0
     )
     max_first_sound_p95_ms: float | None = optional(
-        "95th percentile of the time from end of speech to the device's first sound, a chime included, ms.", gt=0
+        "95th percentile of the time from end of speech to the device's first sound (including a chime), ms.", gt=0
     )
     max_request_gap_ms: float | None = optional(
         "Each device's shortest pause between wake phrase and request at which 90 % of requests arrive whole, ms.", gt=0

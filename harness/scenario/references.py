@@ -88,7 +88,7 @@ def numeral_notes(scenario: Scenario, benches: Iterable[Bench]) -> Iterator[str]
                 "Add the other wordings to `alternatives`"
             )
         elif scenario.recognised.rewriting is not None and primary_language(language) != ENGLISH:
-            yield f"numerals in {scenario.recognised.name!r} are read in English: write them as words of {language}"
+            yield f"numerals in {scenario.recognised.name!r} are read in English: write them as words in {language}"
 
 
 def check_queries(

@@ -481,7 +481,7 @@ class ScenarioReader:
     def _opening_voice(self, entry: str | VoiceKeys | None, key_path: KeyPath) -> VoiceSpec | None:
         voice = self._voice(entry, key_path)
         if voice is not None and voice.is_person:
-            self._findings.add(key_path, "a talker cannot say an opening, which is played", "Use a synthetic voice")
+            self._findings.add(key_path, "an opening is played, so a talker cannot say it", "Use a synthetic voice")
         return voice
 
     def _is_room(self, name: str, key_path: KeyPath) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.cli import LazyGroup
 
 VERBS = {
-    "new": ("harness.cli.annotate.projects:new", "Make a project from utterances and a label set."),
+    "new": ("harness.cli.annotate.projects:new", "Create a project from utterances and a label set."),
     "propose": (
         "harness.cli.annotate.propose",
         "Train three classifiers on the labelled utterances; propose labels for the rest.",

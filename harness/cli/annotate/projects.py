@@ -1,4 +1,4 @@
-"""`harness understand annotate new`, `import` and `export`: make a project, import labels, export the final labels."""
+"""`harness understand annotate new`, `import`, `export`: create a project, import labels, export the final labels."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def open_project(folder: Path) -> AnnotationRoom:
 
     if not (folder / "project.json").is_file():
         raise InputError(
-            f"{folder} is not an annotation project", remedy="Make one with: harness understand annotate new"
+            f"{folder} is not an annotation project", remedy="Create one with: harness understand annotate new"
         )
     return AnnotationRoom(folder)
 
@@ -109,7 +109,7 @@ def new(
         ),
     ),
 ) -> None:  # fmt: skip
-    """Make a project: a folder with copies of the utterances and the label set, and a file for the labels given.
+    """Create a project: a folder with copies of the utterances and the label set, and a file for the labels given.
 
     The copies never change. To change the data, make a new project. How-to: docs/how-to/annotate-utterances.md
 
@@ -224,7 +224,7 @@ def export(
         raise InputError(f"--mark does not work with {form}", remedy="Use --output-format jsonl, or --final-only")
     is_printed = str(out) == STREAM
     if is_printed and form == "bio":
-        raise InputError("bio is a folder, which cannot be printed", remedy="Choose a new folder")
+        raise InputError("bio creates a folder, which cannot go to standard output", remedy="Choose a new folder")
     with closing(open_project(project)) as room:
         if out.absolute().is_relative_to(room.folder.path.absolute()):
             raise InputError(

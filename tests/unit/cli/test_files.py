@@ -397,7 +397,7 @@ def test_a_list_that_is_read_in_english_is_stated_for_other_languages(tmp_path: 
     assert "are read in English" not in harness("validate", scenario, bench).stdout
     german = "defaults: {voice: {engine: espeak, name: de, language: de}}\nstimuli"
     scenario.write_text(scenario.read_text("utf-8").replace("stimuli", german, 1), encoding="utf-8")
-    note = "numerals in 'german' are read in English: write them as words of de"
+    note = "numerals in 'german' are read in English: write them as words in de"
     assert note in harness("validate", scenario, bench).stdout
 
 

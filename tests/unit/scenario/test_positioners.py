@@ -108,14 +108,18 @@ def test_a_place_beyond_the_end_of_a_stand_is_refused_before_a_sound(tmp_path: P
         (
             "driver: manual",
             "driver: mqtt_commands, address: a, topic: go, failed: ERR",
-            "8:58: nothing is compared with `failed`, since `done_topic` is empty",
+            "8:58: `failed` has no effect, since `done_topic` is empty",
         ),
         (
             "driver: manual",
             "driver: serial_commands, port: /dev/ttyX, failed: ERR",
-            "nothing is compared with `failed`, since `done` is empty",
+            "`failed` has no effect, since `done` is empty",
         ),
-        ("driver: manual", "driver: scpi, resource: 'A::B', ask: '', done: x", "with `done`, since `ask` is empty"),
+        (
+            "driver: manual",
+            "driver: scpi, resource: 'A::B', ask: '', done: x",
+            "`done` has no effect, since `ask` is empty",
+        ),
         (
             "driver: manual",
             "driver: mqtt_commands, address: a, topic: go, done_topic: at/#/x",

@@ -270,7 +270,7 @@ def test_a_project_whose_copy_was_changed_is_refused(run: Run, files: Path) -> N
         stream.write('{"id": "5", "text": "more"}\n')
     result = run("status", files / "p")
     assert isinstance(result.exception, HarnessError)
-    assert "is not the file that the project was made with" in str(result.exception)
+    assert "is not the file that the project was created with" in str(result.exception)
     shutil.rmtree(files / "p")
     assert isinstance(run("status", files / "p").exception, InputError)
 

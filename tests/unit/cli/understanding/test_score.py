@@ -72,13 +72,13 @@ def test_surplus_blanks_of_a_slot_value_are_noted(tmp_path: Path, monkeypatch: p
     for name, written_lines in (("g.jsonl", plain), ("p.jsonl", lines)):
         Path(name).write_text("".join(json.dumps(utterance) + "\n" for utterance in written_lines), encoding="utf-8")
     options = ["--gold", "g.jsonl", "--pred", "p.jsonl"]
-    note = "3 (1, 2, 3): a slot value has extra blanks, which count"
+    note = "3 (1, 2, 3): a slot value has extra spaces, which count"
     assert row(harness(*options), "blanks")[1] == note
     Path("a.json").write_text(harness(*options, "--json").stdout)
     assert row(harness("a.json", verb="merge"), "blanks")[1] == note
     assert "\nblanks " not in harness(*options, "--values", "plain").stdout
     harness(*options, "--html", "page.html")
-    assert "extra blanks" in Path("page.html").read_text(encoding="utf-8")
+    assert "extra spaces" in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_figures_show_their_counts_and_options(files: list[str]) -> None:
