@@ -104,7 +104,7 @@ class AnnotationDesk:
         if self._page is None:
             return self._refuse(NO_PAGE)
         if not 1 <= number <= len(self._page.utterances):
-            return self._refuse(f"the page has the utterances 1 to {len(self._page.utterances)}")
+            return self._refuse(f"the page shows utterances 1 to {len(self._page.utterances)}")
         self._page.struck ^= {self._page.utterances[number - 1]}
         self._feedback = ""
         return True
@@ -315,7 +315,7 @@ class AnnotationDesk:
         if not self.label_set.concepts:
             return "the label set of this project has no concepts: only intents are labelled"
         word_count = len(self._words.get(self._draft.utterance, ()))
-        return "" if 0 <= start < end <= word_count else f"the utterance has the words 1 to {word_count}"
+        return "" if 0 <= start < end <= word_count else f"the utterance has words 1 to {word_count}"
 
     def _slots(self, draft: HandDraft) -> Slots | None:
         """The slots to write; None if the project does not annotate slots."""

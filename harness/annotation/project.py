@@ -64,7 +64,7 @@ class AnnotationFolder:
         if not self.project.is_file():
             raise LogError(
                 f"{self.path} is not an annotation project: it has no {self.project.name}",
-                remedy="Make one with: harness understand annotate new",
+                remedy="Create one with: harness understand annotate new",
             )
         return self
 
@@ -87,8 +87,8 @@ def read_project(folder: AnnotationFolder) -> AnnotationProject:
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
         if digest != sha256:
             raise LogError(
-                f"{path} is not the file that the project was made with",
-                remedy="Restore it, or make a new project for other data",
+                f"{path} is not the file that the project was created with",
+                remedy="Restore it, or create a new project for other data",
             )
     return project
 

@@ -244,7 +244,7 @@ def make_project(
 def _write(
     folder: Path, files: Mapping[str, bytes], project: AnnotationProject, imported: Sequence[LabelImport]
 ) -> None:
-    with disk_errors(f"{folder} cannot be made"), atomic_folder(folder) as part:
+    with disk_errors(f"{folder} cannot be created"), atomic_folder(folder) as part:
         for name, content in files.items():
             write_atomically(part / name, content)
         write_atomically(AnnotationFolder(part).project, project_text(project))

@@ -89,7 +89,7 @@ def training_material(
     train, held_out = _hold_out(labelled, seed, share, split)
     if len(held_out) < MIN_HELD_OUT:
         problem = f"{len(held_out)} of {len(labelled)} labelled utterances are held out, but {MIN_HELD_OUT} are needed"
-        remedy = "Give a larger --held-out, or label more utterances"
+        remedy = "Use a larger --held-out, or label more utterances"
         if split is not None:
             remedy = "Choose another --held-out-split, or label more of its utterances"
         raise InputError(problem, remedy=remedy)
@@ -242,7 +242,7 @@ def training_lines(training: TriTraining) -> Iterator[str]:
     if unpredicted:
         yield f"  never predicted there: {', '.join(shown(label, 60) for label in unpredicted)}"
     if training.absent:
-        yield f"on no labelled utterance, so never proposed: {', '.join(shown(label, 60) for label in training.absent)}"
+        yield f"in no labelled utterance, so never proposed: {', '.join(shown(label, 60) for label in training.absent)}"
     if training.known_texts:
         yield f"{training.known_texts} of these have the text of a labelled utterance"
     if training.shared_texts:

@@ -139,7 +139,7 @@ def _read_dictionary(path: str, phones: set[str]) -> Pronunciations:
 
 
 KWS_THRESHOLD = Setting(
-    "kws-threshold", SettingKind.NUMBER, "1e-30", "likelihood that a phrase needs relative to other speech: 1e-30, or "
+    "kws-threshold", SettingKind.NUMBER, "1e-30", "likelihood required of a phrase relative to other speech: 1e-30, or "
     "its power of ten, -30; replaces operating-point", low=-300, high=1,
 )  # fmt: skip
 KEYPHRASES = Setting(

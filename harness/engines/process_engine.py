@@ -511,7 +511,7 @@ def _rule_and_points(
     if unusable_settings:
         raise InputError(
             f"{', '.join(unusable_settings)} cannot be set: this engine reports detections, not scores",
-            remedy="Set it in the engine's command line, if the engine has such an option",
+            remedy="Set it on the engine's command line, if the engine has such an option",
         )
     return None, None, ()
 

@@ -329,7 +329,7 @@ class LabSoundServer:
             )
         if len(str(self.folder).split()) > 1:  # PulseAudio separates addresses of servers by blanks
             raise LabError(
-                f"the path {self.folder} contains a blank", remedy="Set HARNESS_LAB to a path without blanks"
+                f"the path {self.folder} contains a space", remedy="Set HARNESS_LAB to a path without spaces"
             )
         for folder in (self.folder, self.folder / "run", self.folder / "state"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

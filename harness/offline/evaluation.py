@@ -270,7 +270,7 @@ class EvaluationRunner:
             if unknown_phrases.keys() == labels.keys():
                 raise InputError(
                     "no label matches a phrase of this engine: "
-                    f"the labels name {label_texts}, the engine detects {engine_texts}",
+                    f"the labels are for {label_texts}, the engine detects {engine_texts}",
                     remedy="Write the engine's phrase in the labels, or omit the phrase from all of them",
                 )
             self._screen.warn(f"labels of other phrases do not count: {label_texts}; the engine detects {engine_texts}")

@@ -485,7 +485,7 @@ class _ListReader:
             trimmed = name.strip()
             if trimmed != name and self._finder.find(trimmed, self.folders).exists:
                 shown = trimmed.decode("utf-8", "backslashreplace")
-                self._refuse(number, f"there are blanks around {shown}", "Remove them: they count as part of the name")
+                self._refuse(number, f"there are spaces around {shown}", "Remove them: they count as part of the name")
         if file.base and file.exists:
             self.used.add(file.base)
         return file
@@ -566,7 +566,7 @@ class _ListReader:
             raise InputError("this is a sound file, not a list", place=Place(self._name), remedy=remedy)
 
     def _too_long_error(self, number: int) -> InputError:
-        problem = f"a line of more than {_MAX_LINE_BYTES >> 10} KiB: this is not a list of files"
+        problem = f"a line has more than {_MAX_LINE_BYTES >> 10} KiB: this is not a list of files"
         return InputError(problem, place=Place(self._name, number))
 
 

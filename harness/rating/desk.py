@@ -206,7 +206,7 @@ class Desk:
         """Holds the item until its effect is known. Refused if it is known, since nothing would release the item."""
         item = self._item_to_label()
         if item is not None and item.effect is not None and item.effect.word is not EffectOutcome.UNKNOWN:
-            self._message = "the effect is known; judge the response, or put it aside if you doubt the effect"
+            self._message = "the effect is known; judge the response, or put it aside if you doubt it"
             return False
         return self._save_without_category(JudgmentStatus.HELD, "held until the effect is known", aid_path=aid_path)
 

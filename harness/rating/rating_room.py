@@ -51,10 +51,10 @@ class Proposer:
         if len(examples) < MIN_RESPONSES or len(known_categories) < MIN_CATEGORIES:
             raise InputError(
                 f"proposals have too little to learn from: {len(examples)} responses with a category and a "
-                f"text, of {len(known_categories)} kinds",
+                f"text, in {len(known_categories)} categories",
                 place=Place(path) if path else None,
-                remedy=f"In `proposals: from:`, name sessions with at least {MIN_RESPONSES} of them, of "
-                f"{MIN_CATEGORIES} kinds. Disputed responses count only after an adjudication",
+                remedy=f"In `proposals: from:`, list sessions with at least {MIN_RESPONSES} of them, in "
+                f"{MIN_CATEGORIES} categories. Disputed responses count only after an adjudication",
             )
         texts, categories = zip(*examples, strict=True)
         self._classifier.fit(
@@ -84,7 +84,7 @@ def _training_examples(folder: Path, own_sessions: Collection[str]) -> Iterator[
         raise InputError(
             f"{folder} is the session {session.session_id}, which this round judges: the classifier would repeat its "
             "raters' labels",
-            remedy="In `proposals: from:`, name judged sessions that are not in `sessions`",
+            remedy="In `proposals: from:`, list judged sessions that are not in `sessions`",
         )
     categories = {
         (response.response.trial.id, response.response.clip.sha256): response.agreed for response in session.responses
@@ -249,10 +249,10 @@ class RatingRoom:
         or LogFull if saving fails.
         """
         if not has_partial_assignment(self.round):
-            raise InputError("every rater judges every response of this round, so there is no share to move")
+            raise InputError("every rater judges every response of this round, so there is nothing to move")
         other_raters = [other for other in self.round.raters if other in to and other != rater]
         if rater not in self.round.raters or not other_raters or len(other_raters) < len(set(to)):
-            raise InputError("shares move between the raters of the round only")
+            raise InputError("responses can be moved only between raters of the round")
         with self._lock:
             self.refresh()
             items = reassignments(self.items, self.round, self._queue_of(rater, self.rows).not_done, other_raters)

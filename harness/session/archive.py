@@ -185,7 +185,7 @@ def _unpack_file(member: Member | None, file: PackedFile, path: Path) -> None:
         raise _refusal(f"it is cut short: {_show(file.name)} is missing")
     name, size, source = member
     if name != ROOT + file.name or size != file.bytes:
-        raise _refusal(f"{_show(name)} ({size} bytes) is in the place of {_show(file.name)} ({file.bytes} bytes)")
+        raise _refusal(f"{_show(name)} ({size} bytes) was found instead of {_show(file.name)} ({file.bytes} bytes)")
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("xb") as sink:
         hashed = _HashingReader(source)

@@ -33,7 +33,7 @@ TRIAL_COLUMNS: tuple[tuple[str, ColumnContent, str], ...] = (
     ("words", WHOLE, "Reference words."),
     ("latency_ms", NUMBER, "From the end of the query to the response, ms."),
     ("latency_error_ms", NUMBER, "Error of that time (±), ms."),
-    ("first_sound_ms", NUMBER, "From the end of the query or command to the first sound, a chime included, ms."),
+    ("first_sound_ms", NUMBER, "From the end of the query or command to the first sound (including a chime), ms."),
     ("first_sound_error_ms", NUMBER, "Error of that time (±), ms."),
     ("wake_delay_ms", NUMBER, "From the end of the wake phrase to the wake event, ms."),
     ("wake_delay_error_ms", NUMBER, "Error of that time (±), ms."),

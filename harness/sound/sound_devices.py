@@ -82,7 +82,7 @@ def list_command(sound_server: str) -> str:
 
 
 NO_DEVICE = {
-    "system": "Is a sound server running? pactl info. Connect a sound device, or write `sound_server: virtual_lab` in "
+    "system": "Check the sound server: pactl info. Connect a sound device, or write `sound_server: virtual_lab` in "
     "the bench",
     "virtual_lab": "Restart the virtual lab: harness admin lab down, then harness admin lab up",
 }

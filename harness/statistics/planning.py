@@ -142,7 +142,7 @@ class Discordant:
 
     def __post_init__(self) -> None:
         if min(self.only_first, self.only_second) < 0 or self.only_first + self.only_second > 1:
-            raise ValueError("shares of files on which two systems differ are 0 to 1, together at most 1")
+            raise ValueError("shares of files on which two systems differ must be from 0 to 1, and together at most 1")
 
     @classmethod
     def of(cls, first: float, second: float, discordant: float | None = None) -> Discordant:

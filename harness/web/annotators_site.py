@@ -167,7 +167,7 @@ WORDS = SiteWords(
     welcome="Annotating utterances",
     kept="which labels you give, and when, under your pseudonym",
     go_on="Continue annotating",
-    rest="Everything that you accepted, struck and labelled is saved. You may close this window.",
+    rest="Everything that you accepted, struck or labelled is saved. You may close this window.",
 )
 
 

@@ -159,13 +159,13 @@ class RequestFilter:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._is_ours(hosts[0]):
             return PlainTextResponse(
-                "This site does not answer to that name. Open it with the address in your invitation.\n", 421
+                "This site does not use that name. Open it with the address in your invitation.\n", 421
             )
         if "transfer-encoding" in headers and "content-length" in headers:
             # A proxy in front may have used the other length.
-            return PlainTextResponse("That request has two lengths.\n", 400, {"connection": "close"})
+            return PlainTextResponse("That request declares two different lengths.\n", 400, {"connection": "close"})
         if scope["method"] not in ("GET", "HEAD", "POST"):
-            return PlainTextResponse("Only GET, HEAD and POST are served here.\n", 405, {"allow": "GET, HEAD, POST"})
+            return PlainTextResponse("This site accepts only GET, HEAD and POST.\n", 405, {"allow": "GET, HEAD, POST"})
         if scope["method"] == "POST":
             if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
                 return PlainTextResponse("That form belongs to another site.\n", 403)

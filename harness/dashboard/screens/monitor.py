@@ -234,7 +234,7 @@ class MonitorApp(App[None]):
                 self._notice_text = f"{self._snippets} cannot be written: {error.strerror}"
             else:
                 self.copy_to_clipboard(row.snippet)
-                self._notice_text = f"added to {self._snippets}: paste it under `samples:` of the profile"
+                self._notice_text = f"added to {self._snippets}: paste it under `samples:` in the profile"
         self._show()
 
     def action_help(self) -> None:

@@ -142,7 +142,7 @@ HELP = "\n".join(
         "Judging first responses",
         "",
         "A category key saves the judgment. Nothing is ever overwritten.",
-        "u withdraws your last judgment, and the response comes again.",
+        "u withdraws your last judgment and shows the response again.",
         "x leaves a response for later, f puts it aside with a reason, c adds a comment to the next key.",
         "",
         *(f"{key} {LETTERS[category]}  {LABELS[category]}: {GUIDE[category].test}" for key, category in KEYS),

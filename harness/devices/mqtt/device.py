@@ -239,7 +239,7 @@ class MqttDevice:
         try:
             echo_link.open()
         except DeviceError as error:
-            self._outlet.remark(f"messages from other programs to the board go unseen: {error.what}")
+            self._outlet.remark(f"messages from other programs to the board would go unnoticed: {error.what}")
             return None
         return echo_link
 

@@ -457,7 +457,7 @@ class BrokerLink:
             return
         for topic in refusals:
             self._events.remark(
-                f"the broker does not allow reading {topic}, so two harnesses on one board go unnoticed"
+                f"the broker does not allow reading {topic}, so a second harness on the same board would go unnoticed"
             )
         self._finish_subscribing()
 

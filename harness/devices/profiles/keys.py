@@ -96,7 +96,7 @@ class LineKeys(Keys):
     values: dict[str, Text] = preset({}, _VALUES_TEXT)
     when: dict[str, str] = preset({}, "Text that a group must have for the rule to match.")
     score_scale: Scale = 1.0
-    clock: ClockWord = preset(ClockKind.NONE, "Unit or form of the group `time`. Default none.")
+    clock: ClockWord = preset(ClockKind.NONE, "Unit or format of the group `time`. Default none.")
     more: list[Expression] = preset(
         [], "Expressions for the other lines of the same observation, in any order.", max_length=12
     )
@@ -176,7 +176,7 @@ class ConsoleKeys(Keys):
     time: Expression | None = optional(
         "Expression with the group `time`, applied to every line to follow the device's clock."
     )
-    clock: ClockWord = preset(ClockKind.NONE, "Unit or form of the group `time`. Default none.")
+    clock: ClockWord = preset(ClockKind.NONE, "Unit or format of the group `time`. Default none.")
     topic: Annotated[Text, AfterValidator(_check_filter)] | None = optional(
         "MQTT topic whose messages are console lines, with {device}. Default: none."
     )
@@ -356,7 +356,7 @@ class ProfileKeys(Keys):
         [], "Rules that turn numbers in lines (light, current, traffic) into states.", max_length=8
     )
     console: ConsoleKeys = preset(ConsoleKeys(), "How the harness reads the console.")
-    frames: FramesKeys | None = optional("Form of binary messages. Default: none.")
+    frames: FramesKeys | None = optional("Format of binary messages. Default: none.")
     audio: AudioKeys | None = optional("How the device accepts sound over its connection. Default: it does not.")
     heartbeat: HeartbeatKeys | None = optional(
         "How the harness notices that the device is gone. Default: by its connection."

@@ -154,7 +154,7 @@ class ExerciseKeys(Keys):
     category: Word = Field(description="The correct category.")
     accept: list[Word] = preset([], "Other categories that count as correct.")
     why: Text = Field(description="The reason, shown after the answer.")
-    effect: Text = preset("", "What the device did, if that decides.")
+    effect: Text = preset("", "What the device did, if the category depends on it.")
     core_capability: bool = preset(False, "Whether every device of this kind must support the query.")
 
 

@@ -297,7 +297,7 @@ def _voices(recipe: StimulusRecipe) -> Iterator[VoiceSpec]:
 
 def _write_folder(root: Path, resolved: ResolvedSession, started: SessionStarted) -> Path:
     """Writes the session's folder, named after the time and the scenario. Returns its path."""
-    with disk_errors(f"{root} cannot be made"):
+    with disk_errors(f"{root} cannot be created"):
         root.mkdir(parents=True, exist_ok=True)
     stem = f"{time.strftime('%Y-%m-%d-%H%M%S')}-{resolved.scenario.id}"
     while (folder := _write_under_free_name(root, stem, resolved, started)) is None:
@@ -325,7 +325,7 @@ def _write_under_free_name(root: Path, stem: str, resolved: ResolvedSession, sta
         clock = clock_of(resolved.bench)
         with SqliteLog(part, now_s=clock.now_s, wall_s=clock.wall_s) as log:
             log.append(started)
-        with disk_errors(f"{final} cannot be made"):
+        with disk_errors(f"{final} cannot be created"):
             try:
                 part.rename(final)  # refuses a folder that is not empty
             except OSError as error:
@@ -343,7 +343,7 @@ def _hashes(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _copy_inputs(folder: Path, scenario: Scenario, bench: Bench) -> None:
-    with disk_errors(f"{folder} cannot be made"):
+    with disk_errors(f"{folder} cannot be created"):
         (folder / "profiles").mkdir(parents=True)
     _copy(scenario.path, scenario.sha256, folder / "scenario.yaml")
     _copy(bench.path, bench.sha256, folder / "bench.yaml")
@@ -352,7 +352,7 @@ def _copy_inputs(folder: Path, scenario: Scenario, bench: Bench) -> None:
             for file in profile.files:
                 _copy(file.path, file.sha256, folder / "profiles" / f"{file.id}.yaml")
         if device.earcons is not None:
-            with disk_errors(f"{folder} cannot be made"):
+            with disk_errors(f"{folder} cannot be created"):
                 (folder / "earcons").mkdir(exist_ok=True)
             # Named as `learn-earcon` does, since files from different folders may have the same name.
             _copy(device.earcons.path, device.earcons.sha256, folder / "earcons" / f"{device.id}.earcons.yaml")

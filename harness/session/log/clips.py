@@ -30,7 +30,7 @@ class ClipStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock = threads.lock()
-        with disk_errors(f"{folder} cannot be made"):
+        with disk_errors(f"{folder} cannot be created"):
             folder.mkdir(exist_ok=True)
             # Parts come from a process that was killed while writing. No row names them.
             for part in folder.glob(".*.part"):

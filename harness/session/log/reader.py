@@ -461,7 +461,7 @@ def read_clip(folder: Path, clip: Clip) -> Waveform:
     """
     problem = clip_damage(folder, clip)
     if problem == MISSING and (removal := removals(folder.parent).get(clip.name)):
-        raise SoundGone(f"the sound {removal}", remedy="All numbers of the session remain")
+        raise SoundGone(f"the sound {removal}", remedy="All results of the session remain")
     if problem and clip_damage(folder, _as_redacted(clip, redactions(folder.parent))):
         raise LogError(
             f"{folder / clip.name} {problem}", remedy="See all damage with: harness report show SESSION --check"

@@ -104,7 +104,7 @@ def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[U
         tags = shared_values.tags(row[SEQ_OUT] or "", number) if SEQ_OUT in row else None
         if tags is not None and len(tags) != len(words):
             problem = f"{_counted_noun(len(tags), 'tag')}, but {SEQ_IN} has {_counted_noun(len(words), 'word')}"
-            problems[SEQ_OUT].add(number, 0, problem, "Write one tag for each word, separated by single blanks")
+            problems[SEQ_OUT].add(number, 0, problem, "Write one tag for each word, separated by single spaces")
             continue
         intents = shared_values.intents(row[LABEL] or "") if LABEL in row else None
         place = Place(names[SEQ_IN], number)
@@ -457,7 +457,7 @@ def _refuse_other_places(tags: tuple[str, ...], slots: tuple[Slot, ...]) -> None
     if (places or not slots) and all(
         places != {(chunk.concept, chunk.start, chunk.end) for chunk in chunks(tags, chunking)} for chunking in Chunking
     ):
-        raise _LineError("its tags and its slots name different words", "Correct both, or leave one of them out")
+        raise _LineError("its tags and its slots mark different words", "Correct both, or leave one of them out")
 
 
 def _read_position(value: object, key: str) -> int | None:

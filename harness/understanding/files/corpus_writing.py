@@ -29,7 +29,7 @@ def tags_of(utterance: Utterance) -> tuple[str, ...] | None:
         is_free = end is not None and end <= len(tags) and all(tag == OUTSIDE for tag in tags[start:end])
         if start is None or end is None or not is_free or len(slot.concept.split()) != 1:
             slot_named = f"the slot {slot.concept!r} of {utterance.id!r}"
-            problem = f"{slot_named} has no position, contains a blank, or shares a word with another"
+            problem = f"{slot_named} has no position, contains a space, or shares a word with another"
             raise InputError(problem, place=utterance.place, remedy="Write JSONL, which can hold it")
         tags[start:end] = [f"B-{slot.concept}", *[f"I-{slot.concept}"] * (end - start - 1)]
     return tuple(tags)

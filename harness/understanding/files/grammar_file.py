@@ -164,7 +164,7 @@ _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 
 Label = Annotated[
     str,
-    matching(_LABEL, "an intent", "Write one word, without # or blanks, at most 80 characters"),
+    matching(_LABEL, "an intent", "Write one word of at most 80 characters, without # or spaces"),
     Field(json_schema_extra={"pattern": f"^{_LABEL.pattern}$"}),
 ]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -199,7 +199,7 @@ class SaidKeys(Keys):
 
     say: list[Text | ValueKeys] = preset([], "Values: words, or {say, value, weight}.")
     unseen: list[Text | ValueKeys] = preset([], "Values that occur only in the test split.")
-    unseen_share: Share = preset(0.3, "Share of unseen values in this list's slots of the test split.")
+    unseen_share: Share = preset(0.3, "Share of the list's slots in the test split that have an unseen value.")
     spoken: Annotated[SpokenKind, enum_validator(SpokenKind)] | None = optional(
         "number, ordinal or time: every value from `from` to `to`, spoken as words, with its digits as the value."
     )

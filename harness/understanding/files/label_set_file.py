@@ -25,7 +25,7 @@ def _check_label(text: str) -> str:
     if not text or len(text) > MAX_LABEL_CHARS or not text.isprintable() or JOINT in text or " " in text:
         raise validation_error(
             f"{text!r} is not a valid label",
-            f"Write 1 to {MAX_LABEL_CHARS} characters without blanks or {JOINT}, which joins labels",
+            f"Write 1 to {MAX_LABEL_CHARS} characters without spaces or {JOINT}, which joins labels",
         )
     return text
 
@@ -63,7 +63,7 @@ class CounterexampleKeys(Keys):
 class LabelKeys(Keys):
     """A label with its description for annotators."""
 
-    id: LabelId = Field(description="The label in files, without blanks or #.")
+    id: LabelId = Field(description="The label in files, without spaces or #.")
     title: Text = preset("", "Title. Default: the id.")
     description: Text = Field(description="When to give the label.")
     alone: bool = preset(False, "Whether it excludes all other labels. Default false.")
@@ -77,7 +77,7 @@ class LabelKeys(Keys):
 class ConceptKeys(Keys):
     """A concept of slots with its description for annotators."""
 
-    id: LabelId = Field(description="The concept in files, without blanks or #.")
+    id: LabelId = Field(description="The concept in files, without spaces or #.")
     title: Text = preset("", "Title. Default: the id.")
     description: Text = preset("", "Which words to mark.")
     key: LabelKey = preset("", "One character that marks the selected words. Default: the next free one.")

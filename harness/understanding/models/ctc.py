@@ -276,7 +276,7 @@ def learn(
                 mean, square = first_moments[name] / (1 - 0.9**step), second_moments[name] / (1 - 0.999**step)
                 head.weights[name] = head.weights[name] - np.float32(step_rate) * mean / (np.sqrt(square) + 1e-8)
         if not np.isfinite(total):
-            raise InputError("training diverged", remedy="Set a smaller learning-rate")
+            raise InputError("training diverged", remedy="Use a smaller learning-rate")
         progress(epoch, total / len(examples))
 
 

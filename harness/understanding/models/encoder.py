@@ -108,7 +108,7 @@ def learn(
                 schedule.step()
             total += float(batch_loss.detach()) * len(rows)
         if not math.isfinite(total):
-            raise InputError("training diverged", remedy="Set a smaller learning-rate")
+            raise InputError("training diverged", remedy="Use a smaller learning-rate")
         result = measure(epoch, total)
         if result is None:
             continue

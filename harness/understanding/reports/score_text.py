@@ -422,7 +422,7 @@ def _remarks(system: SystemReport, ids: int) -> Notes:
     for name, utterances, note in (
         ("not annotated", counts.unannotated, "; not counted"),
         ("other words", counts.other_words, ": words of gold and prediction differ"),
-        ("blanks", counts.surplus_blanks, ": a slot value has extra blanks, which count"),
+        ("blanks", counts.surplus_blanks, ": a slot value has extra spaces, which count"),
     ):
         if utterances:
             pairs.append((name, f"{listed(utterances, ids)}{note}"))

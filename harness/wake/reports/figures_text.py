@@ -94,7 +94,7 @@ def _device_lines(device: DeviceWake) -> Iterator[str]:
             (device.in_vocabulary_events, "in wake trials"),
             (device.uncounted_events, "in trials that do not count"),
             (device.ambient_events_outside, "outside exposure"),
-            (device.pending_events, "in an attempt that is not over"),
+            (device.pending_events, "in an unfinished attempt"),
             (device.suppressed, "within the refractory time"),
         )
         if count

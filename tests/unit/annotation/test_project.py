@@ -255,7 +255,7 @@ def test_changed_frozen_file_is_reported(tmp_path: Path) -> None:
     files.project.write_bytes(project_text(project))
     assert read_project(files) == project
     files.utterances.write_text("hallo")
-    with pytest.raises(LogError, match="is not the file that the project was made with"):
+    with pytest.raises(LogError, match="is not the file that the project was created with"):
         read_project(files)
 
 

@@ -115,7 +115,7 @@ def test_leftover_sound_server_is_stopped_first(server: LabSoundServer) -> None:
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [("x" * 100, "too long for a socket"), ("ä" * 50, "too long for a socket"), ("a b", "contains a blank")],
+    [("x" * 100, "too long for a socket"), ("ä" * 50, "too long for a socket"), ("a b", "contains a space")],
 )
 def test_a_folder_that_pulseaudio_cannot_use_is_refused(folder: Path, name: str, problem: str) -> None:
     with pytest.raises(LabError, match=problem):

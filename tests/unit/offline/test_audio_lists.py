@@ -103,7 +103,7 @@ def test_blanks_around_a_name_that_is_there_without_them_are_refused(here: Path)
     with pytest.raises(InputProblems) as refused:
         read_lists(["inv.txt"], [], [])
     assert [str(problem.place) for problem in refused.value.problems] == ["inv.txt:2", "inv.txt:3"]
-    assert "there are blanks around b.wav. Remove them" in str(refused.value)
+    assert "there are spaces around b.wav. Remove them" in str(refused.value)
 
 
 def test_blanks_around_a_name_that_is_nowhere_stay_for_the_rejection_to_show(here: Path) -> None:
@@ -244,7 +244,7 @@ def test_a_reference_is_found_beside_the_list(here: Path) -> None:
         pytest.param(b"a.wav,", "a field is empty", id="no-reference"),
         pytest.param(b",a.txt", "a field is empty", id="no-audio"),
         pytest.param(b'"a.wav"x,a.txt', "not CSV:", id="text-behind-a-quote"),
-        pytest.param(b"a.wav, a.txt", "there are blanks around a.txt", id="blank-behind-the-comma"),
+        pytest.param(b"a.wav, a.txt", "there are spaces around a.txt", id="blank-behind-the-comma"),
     ],
 )
 def test_every_wrong_line_of_a_csv_list_is_reported(here: Path, line: bytes, words: str) -> None:

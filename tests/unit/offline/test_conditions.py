@@ -215,7 +215,7 @@ def test_all_mistakes_of_a_file_are_listed_with_their_places(folder: Path) -> No
     for message in (
         "wrong.yaml:6:13: the noise has snr_db and level_dbfs",
         "wrong.yaml:6:",
-        "wrong.yaml:7:12: no room",
+        "wrong.yaml:7:12: there is no room",
     ):
         assert message in report
 

@@ -193,8 +193,8 @@ def test_response_without_text_gets_no_proposal(source: Path, tmp_path: Path) ->
 def test_too_little_to_learn_from_is_refused_with_what_is_needed(tmp_path: Path, session: Path) -> None:
     few = judged_source(tmp_path / "few", 12)
     error = refused(proposing_round(few, ProposalShown.AFTER, session))
-    assert "12 responses with a category and a text, of 2 kinds" in error.what
-    assert "20 of them, of 2 kinds" in error.remedy
+    assert "12 responses with a category and a text, in 2 categories" in error.what
+    assert "20 of them, in 2 categories" in error.remedy
     unjudged = rating_session(tmp_path / "unjudged", 30, session_id="s9")
     assert "0 responses" in refused(proposing_round(unjudged, ProposalShown.AFTER, session)).what
 

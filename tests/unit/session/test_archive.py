@@ -208,7 +208,7 @@ HOSTILE: dict[str, tuple[Edit, str]] = {
     "below a file": (listed("log.sqlite/x"), "occurs twice"),
     "twice": (listed("log.sqlite"), "occurs twice"),
     "smaller than said": (listed(bytes=700_000_000), "times"),
-    "larger than said": (listed(bytes=5), "is in the place of"),
+    "larger than said": (listed(bytes=5), "was found instead of"),
     "other content": (listed(sha256="0" * 64), "was altered"),
     "absolute": (extra("/etc/cron.d/evil"), "absolute"),
     "symbolic link": (extra("session/a", tarfile.SYMTYPE), "a link"),

@@ -97,7 +97,7 @@ def test_invalid_session_is_refused_and_leaves_nothing(
 
 def test_an_unwritable_place_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(LogError, match="cannot be made"):
+    with pytest.raises(LogError, match="cannot be created"):
         prepare(INPUTS / "three.yaml", INPUTS / "bench.yaml", tmp_path / "file" / "sessions")
 
 

@@ -196,11 +196,11 @@ def test_absent_annotation_is_none_and_empty_list_is_empty(tmp_path: Path) -> No
         ('{"id": "a", "tags": ["O"]}', "1 tag for 0 words"),
         (
             '{"id": "a", "text": "x y", "tags": ["O", "B-c"], "slots": [{"concept": "d", "start": 1, "end": 2}]}',
-            "its tags and its slots name different words",
+            "its tags and its slots mark different words",
         ),
         (
             '{"id": "a", "text": "x y", "tags": ["O", "B-c"], "slots": []}',
-            "its tags and its slots name different words",
+            "its tags and its slots mark different words",
         ),
         ('{"id": "a", "text": "x", "tags": ["E-x"]}', "tag 1, 'E-x', is not a BIO tag"),
         ('{"id": "a", "text": "x", "tags": ["B-a b"]}', "tag 1, 'B-a b', is not a BIO tag"),

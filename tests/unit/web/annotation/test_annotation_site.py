@@ -540,7 +540,7 @@ def test_words_are_marked_as_slots_and_disputed_ones_shown(tmp_path: Path) -> No
             assert "·city" in heading(browser.page())
             assert fields_of(browser.page())["label"] == ["booking"], "labels stay with a mark"
             browser.press("mark.date", **span("9"))
-            assert "the utterance has the words 1 to 5" in browser.page()
+            assert "the utterance has words 1 to 5" in browser.page()
             page = browser.page()
             site.restart()
             browser.press("save", page)
