@@ -38,7 +38,7 @@ def command(
 ) -> None:
     """Report how well raters agree: raw, beyond chance, by category, with the consensus and with known answers.
 
-    SESSION: a session's folder, or its name below ./sessions. Several sessions are counted together. A rater of the
+    SESSION: a session's folder, or its name in ./sessions. Several sessions are counted together. A rater of the
     same name in several sessions is one rater. ROUND.yaml: the sessions of a round. Its known answers and exercises
     are counted separately, and only judgments of the round count. Raters may work at the same time.
 

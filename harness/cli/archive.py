@@ -47,7 +47,7 @@ def pack(
     Checks the hash chain first, as `harness report show --check` does, and refuses a session that is damaged or
     running. The same session gives the same bytes.
 
-    SESSION: its folder, or its name below ./sessions.
+    SESSION: its folder, or its name in ./sessions.
     """
     from harness.session import archive
 

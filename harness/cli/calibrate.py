@@ -162,7 +162,7 @@ def command(
     click.echo(plain_text(f"{path}: {full_scale}", 400))
     if equipment.calibration is None or Path(equipment.calibration.path) != path.absolute():
         verb_text = "Add to" if equipment.calibration is None else "Change in"
-        click.echo(plain_text(f"{verb_text} the bench, below {equipment.id}: `calibration: {path.name}`", 400))
+        click.echo(plain_text(f"{verb_text} the bench, under {equipment.id}: `calibration: {path.name}`", 400))
 
 
 def _measure_microphone(
@@ -232,7 +232,7 @@ def _equalise(bench: Bench, speaker: Equipment, level_dbfs: float) -> None:
     if getattr(speaker.options, "equaliser", ""):
         click.echo("This response includes the bench's equaliser. To measure without it, remove the key `equaliser`.")
         return
-    click.echo(plain_text(f'Add to the bench, below {speaker.id}: equaliser: "{inverse(response_db)}"', 600))
+    click.echo(plain_text(f'Add to the bench, under {speaker.id}: equaliser: "{inverse(response_db)}"', 600))
 
 
 def _find_equipment(bench: Bench, name: str | None) -> Equipment:

@@ -100,7 +100,7 @@ def command(
 ) -> None:
     """Count the categories of first responses, with 95 % intervals, or compare two devices on the same queries.
 
-    SESSION: a folder, or a name below ./sessions. Several sessions are counted together. ROUND.yaml: the sessions of a
+    SESSION: a folder, or a name in ./sessions. Several sessions are counted together. ROUND.yaml: the sessions of a
     round, with only its judgments. Raters may work at the same time.
 
     Exit status: 0 done · 1 a limit fails or is n/a · 2 wrong usage or input · 3 a file fault.

@@ -38,7 +38,7 @@ def command(
 ) -> None:
     """Compare sessions with a baseline, or two evaluations of files.
 
-    A B C…: sessions, by folder or by name below ./sessions. A is the baseline. Each measure, overall and by condition,
+    A B C…: sessions, by folder or by name in ./sessions. A is the baseline. Each measure, overall and by condition,
     is worse, better, undecided, or shows no difference. p is corrected for the number of tests (Holm).
 
     A B: logs of `harness evaluate` (with more detail if A.jsonl is next to A), journals, or logs of the original tool.

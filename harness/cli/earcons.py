@@ -69,7 +69,7 @@ def learn_earcon(
     facts = f"{seconds(chime.duration_s)}, {fixed(rms_dbfs(chime.samples), 1)} dBFS"
     click.echo(plain_text(f"{wav_path}: the {meaning} chime of {name}, {facts}", 400))
     if named is None:
-        click.echo(plain_text(f"Add to the bench, below {name}: `earcons: {yaml_path.name}`", 400))
+        click.echo(plain_text(f"Add to the bench, under {name}: `earcons: {yaml_path.name}`", 400))
 
 
 def _device_name(bench: Bench | None, device: str | None) -> str:

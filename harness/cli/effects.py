@@ -104,7 +104,7 @@ def command(
     Effects that the device itself reported are known already: see `harness report show`. You can answer while the
     session runs or at any time later. A later answer overrules an earlier one.
 
-    SESSION: a session's folder, or its name below ./sessions.
+    SESSION: a session's folder, or its name in ./sessions.
 
     Exit status: 0 nothing is open · 1 something is open · 2 wrong usage or input · 3 a log cannot be read. It is 0
     after --answer.

@@ -51,7 +51,7 @@ def export(
 ) -> None:
     """Write one row per judgment, with the details of its response.
 
-    SESSION: a session's folder, or its name below ./sessions. ROUND.yaml: the sessions of a round, with only its
+    SESSION: a session's folder, or its name in ./sessions. ROUND.yaml: the sessions of a round, with only its
     judgments. Each file is written completely or not at all.
     """
     from harness.base.typed_table import TypedTable, csv_of, demand_parquet, jsonl_of, parquet_of

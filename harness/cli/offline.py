@@ -45,7 +45,7 @@ def command(
 ) -> None:
     """Run an engine on a session's stimuli, and compare it with the devices' live results, trial by trial.
 
-    SESSION: the folder, or the name below ./sessions, of a run with wake, command or ambient trials. If the engine
+    SESSION: the folder, or the name in ./sessions, of a run with wake, command or ambient trials. If the engine
     runs the device's own model, the difference shows the effect of the acoustic path.
 
     Exit status: 0 done · 2 wrong usage or input · 3 the engine failed on a stimulus.

@@ -339,7 +339,7 @@ class RatedSessionOptions:
 
 
 def sessions_argument() -> Any:
-    """One session or several by path, or by name below ./sessions; `session_folder` finds their folders."""
+    """One session or several by path, or by name in ./sessions; `session_folder` finds their folders."""
     return argument("SESSION…", required=True)
 
 

@@ -103,7 +103,7 @@ def redact(
 ) -> None:
     """Silence parts of a clip permanently. A row records who did it and why; results and transcripts do not change.
 
-    SESSION: its folder, or its name below ./sessions. CLIP: the name of a file in its clips/ folder.
+    SESSION: its folder, or its name in ./sessions. CLIP: the name of a file in its clips/ folder.
     """
     from harness.rating import purging
 

@@ -120,7 +120,7 @@ def command(
 ) -> None:
     """Judge first responses, one key per response. Each judgment is saved before the next response is shown.
 
-    SESSION: a folder, or a name below ./sessions. Several sessions are judged together, shuffled. ROUND.yaml: a file
+    SESSION: a folder, or a name in ./sessions. Several sessions are judged together, shuffled. ROUND.yaml: a file
     that names the sessions, raters, training and known answers. Options take precedence over the file. See
     docs/how-to/coordinate-raters.md and docs/reference/rounds.md.
 

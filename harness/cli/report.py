@@ -45,7 +45,7 @@ def command(
 ) -> None:  # fmt: skip
     """Write a self-contained page about sessions or evaluations, or summarise a wake-evaluation log.
 
-    SESSION: its folder, or its name below ./sessions; with --html. Works while the session runs.
+    SESSION: its folder, or its name in ./sessions; with --html. Works while the session runs.
 
     LOG with --html: logs of `harness evaluate`, with LOG.jsonl next to each. Several are compared on one page. Score
     curves need the stored scores: evaluate with --html, --sweep or --cache.
@@ -84,7 +84,7 @@ def command(
 
 
 def _is_session(name: str) -> bool:
-    """Whether the name is that of a folder, or of a session below ./sessions."""
+    """Whether the name is that of a folder, or of a session in ./sessions."""
     if Path(name).exists():
         return Path(name).is_dir()
     try:

@@ -440,7 +440,7 @@ def resume(
 
     In the dashboard you can also open a complete session, to judge its responses or play trials again.
 
-    SESSION: its folder, or its name below ./sessions; optional when only one there is unfinished. If it is running,
+    SESSION: its folder, or its name in ./sessions; optional when only one there is unfinished. If it is running,
     you watch it, as with `harness run attach`.
 
     The exit status covers the whole session, even when nothing is left to play.
@@ -514,7 +514,7 @@ def attach(
 ) -> None:
     """Watch and control a running session.
 
-    SESSION: its folder, or its name below ./sessions; optional when only one is running.
+    SESSION: its folder, or its name in ./sessions; optional when only one is running.
 
     The exit status covers the whole session.
 
@@ -570,7 +570,7 @@ def _still_running_error(place: EnginePlace) -> EngineError:
 def stop(*, session: str | None = argument(required=False)) -> None:
     """Stop a running session cleanly, as Ctrl-C in its plain output does.
 
-    SESSION: its folder, or its name below ./sessions; optional when only one is running.
+    SESSION: its folder, or its name in ./sessions; optional when only one is running.
 
     Finished trials stay. The trial that is being played is cut off, and `harness run resume` plays it again.
 

@@ -79,7 +79,7 @@ def user_name() -> str:
 
 
 def session_folder(name: str) -> Path:
-    """The folder of a session that is named by path, or by its name below ./sessions.
+    """The folder of a session that is named by path, or by its name in ./sessions.
 
     InputError, with the nearest name, if there is no such session.
     """
@@ -95,7 +95,7 @@ def session_folder(name: str) -> Path:
 
 
 def only_unfinished() -> Path:
-    """The only session below ./sessions with trials to play. InputError if there is none, or more than one."""
+    """The only session in ./sessions with trials to play. InputError if there is none, or more than one."""
     from harness.model.record import EndReason
     from harness.session.resumption import read_takes
 
@@ -109,13 +109,13 @@ def only_unfinished() -> Path:
         return unfinished[0]
     if not unfinished:
         raise InputError(
-            f"no session below ./{SESSIONS} is unfinished",
+            f"there is no unfinished session in ./{SESSIONS}",
             remedy="To resume one elsewhere: harness run resume SESSION. To start one: harness run",
         )
     names = [plain_text(str(path), 200) for path in unfinished]
     names_text = "\n  ".join(first_lines(names, MAX_LISTED_SESSIONS))
     raise InputError(
-        f"{len(unfinished)} sessions below ./{SESSIONS} are unfinished",
+        f"{len(unfinished)} sessions in ./{SESSIONS} are unfinished",
         remedy=f"Choose one of them, such as: harness run resume {shell_word(unfinished[0])}\n  {names_text}",
     )
 

@@ -42,7 +42,7 @@ def command(
 
     Works while the session is running.
 
-    SESSION: its folder, or its name below ./sessions.
+    SESSION: its folder, or its name in ./sessions.
     """
     from harness.session import summary
     from harness.session.figures.progress import normalisation_of

@@ -198,7 +198,7 @@ def follow(
             complete.append(followed_session)
     if not complete and not left_out:
         time_limit = "" if since_s is None else " that began on or after --since"
-        raise InputError(f"there is no session below {folder}{time_limit}", remedy="Give the folder with the sessions")
+        raise InputError(f"there is no session in {folder}{time_limit}", remedy="Give the folder with the sessions")
     if device is not None and device not in devices:
         raise InputError(f"no session has the device {plain_text(device, 80)!r}", remedy=nearest(device, devices))
     unique_sessions: dict[tuple[str, float], TrendSession] = {}

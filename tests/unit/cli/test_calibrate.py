@@ -46,7 +46,7 @@ def test_a_bench_with_expired_calibrations_can_be_calibrated(tmp_path: Path) -> 
         load_bench(path)
     output = calibrate(path, "near", "--meter-reading", "70")
     assert "near.calibration.yaml: 0 dBFS = 96.0 dB(A) SPL" in output
-    assert "the bench, below near" not in output
+    assert "the bench, under near" not in output
     near.unlink()
     assert "near.calibration.yaml: 0 dBFS = 97.0 dB(A) SPL" in calibrate(path, "near", "--meter-reading", "71")
 
@@ -55,7 +55,7 @@ def test_a_bench_that_names_another_file_is_to_be_changed(tmp_path: Path) -> Non
     calibrate(bench(tmp_path), "near", "--meter-reading", "68")
     (tmp_path / "near.calibration.yaml").rename(tmp_path / "old.yaml")
     output = calibrate(bench(tmp_path, ", calibration: old.yaml"), "near", "--meter-reading", "70")
-    assert "Change in the bench, below near: `calibration: near.calibration.yaml`" in output
+    assert "Change in the bench, under near: `calibration: near.calibration.yaml`" in output
 
 
 def test_a_microphone_that_hears_no_calibration_sound_is_refused(tmp_path: Path) -> None:

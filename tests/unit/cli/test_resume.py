@@ -119,7 +119,7 @@ def test_resume_without_a_name_takes_the_only_unfinished_session(
     root = Path("sessions")
     none = harness("resume")
     assert isinstance(none.exception, InputError)
-    assert none.exception.what == "no session below ./sessions is unfinished"
+    assert none.exception.what == "there is no unfinished session in ./sessions"
     ended(root, Outcome.RESPONDED)
     (root / "not_a_session").mkdir()
     left = prepare(INPUTS / "deaf.yaml", INPUTS / "bench.yaml", root)
@@ -129,7 +129,7 @@ def test_resume_without_a_name_takes_the_only_unfinished_session(
     other = prepare(INPUTS / "deaf.yaml", INPUTS / "bench.yaml", root)
     several = harness("resume")
     assert isinstance(several.exception, InputError)
-    assert several.exception.what == "2 sessions below ./sessions are unfinished"
+    assert several.exception.what == "2 sessions in ./sessions are unfinished"
     assert several.exception.remedy.splitlines()[1:] == [f"  {other}", f"  {left}"]
 
 

@@ -194,7 +194,7 @@ def test_hostile_names_are_escaped(tmp_path: Path) -> None:
 
 def test_wrong_usage_is_refused(nights: Path, tmp_path: Path) -> None:
     for arguments, message in (
-        ([tmp_path], "there is no session below"),
+        ([tmp_path], "there is no session in"),
         ([nights, "--measure", "false reject"], "there is no measure 'false reject'"),
         ([nights, "--device", "kitchn"], "no session has the device 'kitchn'"),
         ([nights, "--since", "2100-01-01"], "that began on or after --since"),
