@@ -147,7 +147,7 @@ def open_socket(url: str, headers: Mapping[str, str] = MappingProxyType({}), pin
             ) from error
         raise DeviceError(
             f"{url} cannot be reached: {why}",
-            remedy="Check that the program runs at that address, and that `url` is correct",
+            remedy="Check that the program is running at that address, and that `url` is correct",
         ) from error
 
 

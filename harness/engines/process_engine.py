@@ -253,7 +253,7 @@ class FileExchange:
         """Adds a detection or a text to the reports. EngineError if the hello excludes it, or it is out of order."""
         if self._hello.scores is not None:
             raise self._end_with_fault(
-                f"sent a detection of {event.text!r}, but its hello declares scores, which alone count"
+                f"sent a detection of {event.text!r}, but its hello declares scores, so only scores count"
             )
         if self._hello.kind is EngineKind.WAKE and self._hello.phrases and event.text not in self._hello.phrases:
             raise self._end_with_fault(

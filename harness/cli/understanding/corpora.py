@@ -332,7 +332,7 @@ def speak(
         raise InputError(f"{silent.id!r} has no text", place=silent.place, remedy="Use a corpus with texts")
     if test_voices is not None and not any((SPLIT, "test") in utterance.groups for utterance in utterances):
         remedy = "Omit --test-voices, or name the split for testing `test`"
-        raise InputError("there is no split test", place=Place(corpus), remedy=remedy)
+        raise InputError("there is no split named test", place=Place(corpus), remedy=remedy)
     with drawn_progress():
         sizes = speaking.speak(utterances, voices_by_split, seed, out)
     click.echo(f"{out}: " + ", ".join(f"{size:,} {split}" for split, size in sizes.items()), err=True)

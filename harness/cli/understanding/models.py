@@ -310,7 +310,7 @@ def _results_on_test(
         train, held_out, test = _read_splits(folder)
         if test is None:
             raise InputError(
-                "there is no split test", place=Place(str(folder)), remedy="Name the split to score `test`"
+                "there is no split named test", place=Place(str(folder)), remedy="Name the split to score `test`"
             )
         corpora.append((folder, (train, held_out, _with_tags(test))))
     for folder, splits in corpora:
@@ -377,7 +377,7 @@ def _read_splits(folder: Path, form: str | None = None) -> tuple[Corpus, Corpus 
     # A file or folder that is not divided is one split with the name "".
     training = splits.get("train", splits.get(""))
     if training is None:
-        problem = f"there is no split train (splits: {', '.join(splits)})"
+        problem = f"there is no split named train (splits: {', '.join(splits)})"
         raise InputError(problem, place=Place(str(folder)), remedy="Name the split for training `train`")
     held_out = next((splits[name] for name in DEV_SPLITS if name in splits), None)
     return _with_tags(training), None if held_out is None else _with_tags(held_out), splits.get("test")

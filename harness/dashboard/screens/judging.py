@@ -415,7 +415,7 @@ class JudgingScreen(Screen[None]):
                 return
             responses = self._desk.reopenable_items(words)
             if not responses:
-                self._set_notice("none of your responses has these words")
+                self._set_notice("none of your responses contain these words")
                 self.show()
                 return
             choices = responses[:MAX_FOUND]

@@ -461,7 +461,7 @@ class GoneBanner(Showing[tuple[str, str, str]]):
         if view.gone is not None:
             lines = (
                 f"The engine is gone: {view.gone}",
-                "Nothing that was logged is lost. Continue where it stopped:",
+                "Nothing that was logged is lost. To continue where it stopped:",
                 f"harness run resume {folder}",
             )
         elif view.goodbye is not None:

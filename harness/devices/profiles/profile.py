@@ -98,7 +98,7 @@ def check_whole(keys: ProfileKeys, findings: Findings, lines_of: Sequence[Device
     console = keys.console
     for number, rule in enumerate(keys.lines):
         if is_framed and rule.kind in _KINDS_IN_FRAMES:
-            problem = f"with `framing: vh`, frames report the same {rule.kind.value} events: each would count twice"
+            problem = f"with `framing: vh`, frames report the same {rule.kind.value} events, so each would count twice"
             remedy = "Remove the rule. For a board that only prints lines, remove `framing: vh`"
             findings.add(("lines", number), problem, remedy)
     if (console.time is None) != (console.clock is ClockKind.NONE):

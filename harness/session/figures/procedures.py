@@ -361,7 +361,7 @@ CLAUSES: Mapping[ProcedureName, tuple[Clause, ...]] = {
         Clause("FAR in 24 h", "at most 3", "trials.hours", "false accepts", _accepts_clause(3, 24)),
         Clause("proof of life before and after the 24 h", "both", "trials.probe", "probes", _judge_proof_of_life),
         Clause("IAR: wakes by other voices", "at most 10 %", "", "", lambda session: ClauseResult("not measured")),
-        Clause("places of the speech loudspeaker", "4", "matrix.axes.position", "conditions", _positions_clause(4)),
+        Clause("positions of the speech loudspeaker", "4", "matrix.axes.position", "conditions", _positions_clause(4)),
     ),
     ProcedureName.ESP_SR: (
         Clause("wake-up rate, quiet", "", "trials", _REJECTS, _woken_clause(_SILENCE)),

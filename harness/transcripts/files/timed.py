@@ -392,7 +392,7 @@ def _objects(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, obj
     rest = _past_blanks(text, index + 1)
     if rest < len(text):
         line += text.count("\n", position, rest)
-        problems.add(line, 1, "there is more after the list", "Write all segments in one list")
+        problems.add(line, 1, "there is more text after the list", "Write all segments in one list")
 
 
 def _past_blanks(text: str, position: int) -> int:

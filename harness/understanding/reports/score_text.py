@@ -143,7 +143,7 @@ class SystemReport:
             clusters = detail.totals.clusters
             tagged, frames = detail.totals.frames_tagged, figures.slots.frames
             if tagged.total == frames.total and tagged != frames:
-                text = f"{_of_utterances(tagged)}; every tag the same as in gold"
+                text = f"{_of_utterances(tagged)}; all tags the same as in gold"
                 interval = share_interval(tagged, [cluster.frames_tagged for cluster in clusters])
                 rows.append(FigureRow("sfa_tags", "SFA by tags", tagged.value, interval, text, detail.rule.detail))
             if figures.valued is not None:

@@ -114,7 +114,7 @@ def test_segments_of_seglst_have_their_lines(tmp_path: Path) -> None:
         (json.dumps([SEGMENT | {"words": None, "end_time": "x"}]), "no valid words, end_time"),
         (json.dumps([SEGMENT | {"end_time": 0}]), r"ends \(0\) before it begins \(1\)"),
         ("[]", "the file has no segments"),
-        (f"{json.dumps([SEGMENT])}\n{json.dumps([SEGMENT])}", "2:1: there is more after the list"),
+        (f"{json.dumps([SEGMENT])}\n{json.dumps([SEGMENT])}", "2:1: there is more text after the list"),
     ],
 )
 def test_seglst_mistakes_are_reported(text: str, message: str, tmp_path: Path) -> None:

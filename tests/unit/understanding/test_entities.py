@@ -171,7 +171,7 @@ def test_sfa_by_tags_is_shown_where_it_differs() -> None:
         return [Utterance("1", words, ("go",), tuple(tags.split()))]
 
     row = known(reported(tagged("O B-city O"), tagged("O I-city O")).row("sfa_tags"))
-    assert (row.value, row.counts) == (0.0, "0 of 1 utterances; every tag the same as in gold")
+    assert (row.value, row.counts) == (0.0, "0 of 1 utterances; all tags the same as in gold")
     assert reported(tagged("O B-city O"), tagged("O B-city O")).row("sfa_tags") is None
     relaxed = Rule(detail=Detail.RELAX)
     report = reported(tagged("O B-city-to O"), tagged("O B-city-from O"), relaxed)

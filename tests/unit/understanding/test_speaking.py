@@ -86,5 +86,5 @@ def test_test_voices_need_a_split_called_test(tmp_path: Path) -> None:
     voices = ("--voices", "espeak:en-us", "--test-voices", "espeak:en-gb")
     result = harness("understand", "speak", tmp_path / "data.jsonl", *voices, "--output", tmp_path / "new")
     assert isinstance(result.exception, InputError)
-    assert "there is no split test" in str(result.exception)
+    assert "there is no split named test" in str(result.exception)
     assert not (tmp_path / "new").exists()

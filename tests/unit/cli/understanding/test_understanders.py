@@ -89,7 +89,7 @@ def test_the_same_seed_gives_the_same_bytes(place: Path, tmp_path: Path, form: s
             ("bench", "--data", "data", "--understander", "crf", "-s", "oracle:l1=3"),
             "does not name an understander of this run",
         ),
-        (("bench", "--data", "half", "--understander", "crf"), "no split test"),
+        (("bench", "--data", "half", "--understander", "crf"), "no split named test"),
     ],
 )
 def test_invalid_understander_commands_are_refused_before_anything_is_written(

@@ -187,7 +187,7 @@ def test_four_places_and_thirty_utterances_are_required() -> None:
         rows = rows_of(*trials[:count])
         for trial in trials[:count]:
             rows.play(trial, [("kitchen", 1.75)])
-        assert verdicts(rows, SELF_TEST)["places of the speech loudspeaker"] == verdict
+        assert verdicts(rows, SELF_TEST)["positions of the speech loudspeaker"] == verdict
 
 
 def test_mlperf_tiny_clauses_check_count_and_false_negatives() -> None:
