@@ -128,7 +128,7 @@ def test_the_tflm_board_hears_every_sample_and_its_words_have_their_place(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("fault", "words"), [("refusing", "refused"), ("short", "accepted 1199 bytes of a line of 1200")]
+    ("fault", "words"), [("refusing", "refused"), ("short", "accepted only 1199 of the 1200 bytes of a line")]
 )
 def test_a_tflm_board_that_refuses_ends_the_injection(tmp_path: Path, fault: str, words: str) -> None:
     with TflmBoard(fault) as board, Bench(tmp_path, board.port, PROFILE, **TFLM) as bench:

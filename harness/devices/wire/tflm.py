@@ -94,7 +94,7 @@ class TflmDialogue:
         elif acknowledged is not None and self._step is TflmStep.ACKNOWLEDGEMENT:
             expected = self._sent_bytes - self.acknowledged * 2
             if int(acknowledged) != expected:
-                self._fail(f"the device accepted {acknowledged} bytes of a line of {expected}")
+                self._fail(f"the device accepted only {acknowledged} of the {expected} bytes of a line")
                 return
             self.acknowledged = self._sent_bytes // 2
             self._queue_line()

@@ -321,7 +321,7 @@ def read_sessions(folders: Sequence[Path]) -> tuple[RatedSession, ...]:
         first = session_by_id.setdefault(session.session_id, session)
         if first is not session:
             raise InputError(
-                f"{first.folder} and {folder} hold the same session, {session.session_id}",
+                f"{first.folder} and {folder} contain the same session, {session.session_id}",
                 remedy="Give only one of them; otherwise its judgments count twice",
             )
     return tuple(session_by_id.values())

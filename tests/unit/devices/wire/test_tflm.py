@@ -65,4 +65,4 @@ def test_wrong_acknowledgement_ends_the_dialogue() -> None:
     dialogue.receive("!OK TEST 100", 0.1)
     dialogue.output(ALL, 0.1)
     dialogue.receive("!DATA_ACK 60", 0.2)
-    assert "60 bytes of a line of 100" in dialogue.failed
+    assert "only 60 of the 100 bytes of a line" in dialogue.failed
