@@ -161,13 +161,13 @@ def explain_error(detail: ErrorDetails) -> tuple[str, str]:
         case "dict_type" | "model_type" | "model_attributes_type" | "dataclass_type" | "mapping_type":
             return f"expected keys and values, found {value_text}", "Write {key: value}, or indented lines `key: value`"
         case "greater_than_equal":
-            return f"{value_text} is too small", f"Use {exact(context['ge'])} or more"
+            return f"{value_text} is too small", f"Use a value of at least {exact(context['ge'])}"
         case "greater_than":
-            return f"{value_text} is too small", f"Use a value above {exact(context['gt'])}"
+            return f"{value_text} is too small", f"Use a value of more than {exact(context['gt'])}"
         case "less_than_equal":
-            return f"{value_text} is too large", f"Use {exact(context['le'])} or less"
+            return f"{value_text} is too large", f"Use a value of at most {exact(context['le'])}"
         case "less_than":
-            return f"{value_text} is too large", f"Use a value below {exact(context['lt'])}"
+            return f"{value_text} is too large", f"Use a value of less than {exact(context['lt'])}"
         case "too_short" | "string_too_short":
             return ("an empty text" if isinstance(value, str) else f"{value_text} is empty"), "Write at least one"
         case "too_long" | "string_too_long":

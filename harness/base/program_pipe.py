@@ -247,7 +247,7 @@ def program_command(option: str, text: str, example: str, by_interpreter: str) -
         if os.path.isfile(parts[0]):
             raise InputError(
                 f"{parts[0]} is not executable",
-                remedy=f"Run chmod +x {parts[0]}, or name its interpreter: {by_interpreter}",
+                remedy=f"Run chmod +x {parts[0]}, or give its interpreter: {by_interpreter}",
             )
         raise InputError(
             f"the program {parts[0]!r} does not exist", remedy=f"{example}; paths are relative to the current folder"

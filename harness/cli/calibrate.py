@@ -130,7 +130,7 @@ def command(
         _equalise(bench, equipment, level)
         return
     if calibrator and not is_microphone:
-        raise InputError("--calibrator applies only to the microphone", remedy="Omit it, or name `microphone`")
+        raise InputError("--calibrator applies only to the microphone", remedy="Omit it, or give `microphone`")
     signal: Signal = "1 kHz" if tone or calibrator else "pink noise"
     prompt = "Level of the calibrator, dB" if calibrator else f"Reading of the meter, dB({weighting})"
     if is_microphone:

@@ -40,7 +40,7 @@ def _parse_crosses(
         names = value.split(",")
         if len(names) != 2 or names[0] == names[1] or not all(name in GROUPINGS for name in names):
             groupings = ", ".join(GROUPINGS)
-            raise click.BadParameter(f"{value!r} does not name two of {groupings}. Write device,class", ctx, param)
+            raise click.BadParameter(f"{value!r} is not a pair of {groupings}. Write device,class", ctx, param)
         pairs.append((GROUPINGS[names[0]], GROUPINGS[names[1]]))
     return tuple(pairs) or None
 
@@ -91,7 +91,7 @@ def command(
         metavar="SHARE",
     ),
     bound: LimitTarget = option(
-        "Compare limits with the share (point), with an end of its 95 % interval, or with the stricter end (safe).",
+        "Compare limits with the share (point), an end of its 95 % interval, or safe, the stricter end.",
         "--limits-on",
         former=("--bound",),
         default=LimitTarget.POINT,

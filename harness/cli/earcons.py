@@ -39,7 +39,7 @@ def learn_earcon(
     """Record a device's chime, and store it next to the bench as WAV and YAML.
 
     Make the device chime once while the harness records: say its wake phrase. The microphone must stand where it will
-    stand in the tests. If the bench names no YAML file yet, name it there (`earcons: FILE`).
+    stand in the tests. If the bench does not refer to the YAML file yet, add it there (`earcons: FILE`).
     """
     from harness.model.bench import EarconMeaning
     from harness.scenario.bench import load_bench

@@ -98,7 +98,7 @@ def redact(
         required=True,
         metavar="FROM TO",
     ),
-    reason: str = option("Reason to record for the removal.", required=True),
+    reason: str = option("Reason to record for the redaction.", required=True),
     yes: bool = flag("Skip the confirmation prompt."),
 ) -> None:
     """Silence parts of a clip permanently. A row records who did it and why; results and transcripts do not change.

@@ -365,7 +365,7 @@ def _refuse_mismatch(scoring: Scoring, references: Transcripts, reference_name: 
         reference_text = shown(f"{reference_name} has {references.ids[0]}")
         raise InputError(
             f"no hypothesis matches a reference: {surplus_text}, {reference_text}",
-            remedy="Give both files of the same utterances, and spell their ids the same way",
+            remedy="Give two files with the same utterances, and spell their ids the same way",
         )
 
 

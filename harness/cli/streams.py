@@ -113,7 +113,7 @@ def _copy_stream(stream: BinaryIO, path: Path, name: str) -> None:
         raise HarnessError(
             f"the input cannot be buffered in {path.parent.parent}: {error.strerror or error}",
             place=Place(name),
-            remedy="Free disk space there, or name a file",
+            remedy="Free disk space there, or give a file",
         ) from error
 
 

@@ -63,7 +63,7 @@ class CameraOptions(ReadingsOptions):
         if self.is_url and "@" in urlsplit(str(self.source)).netloc:
             raise InputError(
                 "source contains a user or a password",
-                remedy="Write `username`, and name the variable of the password in `password_env`",
+                remedy="Write `username`, and the variable with the password as `password_env`",
             )
         if (self.username or self.password_env) and not self.is_url:
             raise InputError("only a URL can have a user and a password", remedy="Remove `username` and `password_env`")

@@ -91,7 +91,7 @@ def find_model(text: str) -> ModelFile:
     if key not in models:
         problem = f"microWakeWord has no model {text!r}" if text else "no microWakeWord model is given"
         raise InputError(
-            problem, remedy=f"{did_you_mean(text, models)}Use one of: {', '.join(models)}, or name a .tflite file"
+            problem, remedy=f"{did_you_mean(text, models)}Use one of: {', '.join(models)}, or give a .tflite file"
         )
     return models[key]
 
@@ -387,7 +387,7 @@ def _read_graphs(file: ModelFile, content: bytes) -> tuple[Graph, ...]:
     if len(shape) != 3 or shape[0] != 1 or shape[1] < 1 or shape[2] != WIDTH:
         raise InputError(
             f"{file.path} is not a microWakeWord model: its input is {shape}, not frames of {WIDTH} features",
-            remedy="Use a microWakeWord model, or name its engine (openwakeword:FILE.tflite)",
+            remedy="Use a microWakeWord model, or give its engine (openwakeword:FILE.tflite)",
         )
     return graphs
 

@@ -85,7 +85,7 @@ def collect_files(place: str, encoding: str | None = None) -> CollectedFiles:
         if lower.endswith(MANIFESTS):
             return _of_manifest(place, encoding)
     if lower.endswith(_TAR):
-        remedy = f"Unpack it, and name the folder: tar xf {place}"
+        remedy = f"Unpack it, and give the folder: tar xf {place}"
         raise InputError("sound in a tar archive cannot be read in place", place=Place(place), remedy=remedy)
     if glob.has_magic(place):
         names = [name for entry in sorted(glob.glob(place, recursive=True)) for name in _sounds_of_match(entry)]

@@ -465,7 +465,7 @@ class LabelsOfRecordings:
                 return file, ""
             recording = _named_recording(file.labels, name)
             if recording is None:
-                problem, remedy = f"it has no labels of {shown(path.name)}", "Spell the recording like its file name"
+                problem, remedy = f"it has no labels for {shown(path.name)}", "Spell the recording like its file name"
                 raise InputError(problem, place=Place(file.path), remedy=remedy)
             return file, recording
         recording = _named_recording(self._by_name, name)

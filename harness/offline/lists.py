@@ -136,7 +136,7 @@ def demand_local(files: Iterable[ListedFile]) -> None:
     for file in files:
         if local_file(file.path) is None:
             problem = "conditions need files on this computer, and this one is in a store or an archive"
-            raise InputError(problem, place=Place(file.listed), remedy="Copy or unpack it, and name the folder")
+            raise InputError(problem, place=Place(file.listed), remedy="Copy or unpack it, and give the folder")
 
 
 CONDITION = "condition"

@@ -121,7 +121,7 @@ class Mixer:
             after_gap_s = (len(speech.samples) - speech.start) / request.rate_hz
             needed_s = max(request.gap_s[0], speech.start / request.rate_hz) + after_gap_s + MIN_TAIL_S
             if needed_s > file_s:
-                problem = f"with the least gap, it needs {seconds(needed_s)}, but recordings have {seconds(file_s)}"
+                problem = f"with the smallest gap, it needs {seconds(needed_s)}; recordings are {seconds(file_s)} long"
                 remedy = "Increase --file-minutes or --hours, decrease --gap, or remove it"
                 raise InputError(problem, place=Place(path), remedy=remedy)
         self._unused_phrases: list[int] = []

@@ -179,7 +179,7 @@ class ImportPlan:
                 problem = f"{shown(judgment.rater)} already judged this response, on line {self._new_lines[earlier.id]}"
                 raise WrongCell(
                     problem,
-                    "Remove one of the two rows, or name the row that this one replaces in the column `replaces`",
+                    "Remove one of the two rows, or write the row that this one replaces in the column `replaces`",
                 )
             if not self._may_replace:
                 verdict = earlier.category or earlier.status

@@ -177,7 +177,7 @@ def check_comparable(loudspeakers: list[Equipment], microphone: Equipment | None
         parts.append(microphone)
     for part in parts:
         if wrong := why_unknown(part, today):
-            remedy = f"Run harness admin calibrate for {part.id}, and name the file in its entry"
+            remedy = f"Run harness admin calibrate for {part.id}, and add the file to its entry"
             findings.add(key_path, f"the level of {part.id!r} is not known: {wrong}", remedy, key=True)
     places = {part.calibration.at: part.id for part in parts if part.calibration}
     if len(places) > 1:

@@ -179,10 +179,10 @@ def _read_kaldi(path: str, encoding: str | None) -> Manifest:
     for line, id_, name in _id_lines(path, encoding):
         if name.endswith("|"):
             problem = f"the sound of {shown(id_)} comes from a command, which the harness does not run"
-            problems.add(line, 0, problem, "Write the sounds to files, and name these files: wav-copy scp:wav.scp …")
+            problems.add(line, 0, problem, "Write the sounds to files, and list these files: wav-copy scp:wav.scp …")
         elif _IN_ARCHIVE.search(name):
             problem = f"the sound of {shown(id_)} is in a Kaldi archive"
-            problems.add(line, 0, problem, "Write the sounds to files, and name these files: wav-copy scp:wav.scp …")
+            problems.add(line, 0, problem, "Write the sounds to files, and list these files: wav-copy scp:wav.scp …")
         elif not name:
             problems.add(line, 0, f"{shown(id_)} has no file", "Write an id and a file on each line: utt1 a.wav")
         elif (earlier := sound_by_id.setdefault(id_, (line, name))) != (line, name):

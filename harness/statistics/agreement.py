@@ -155,10 +155,8 @@ NO_OVERLAP = "no item was judged by two raters"
 ALL_EQUAL = "every label is the same, so chance agreement is 100 %"
 TOO_ALIKE = "too few labels differ for an interval"
 TOO_FEW_ITEMS = f"an interval needs {MIN_RESAMPLED_UNITS} items or more"
-ROUGH = (
-    f"Intervals are rough for fewer than {ROUGH_BELOW} items: up to 1 in 5 misses the true value, instead of 1 in 20."
-)
-NEVER_GIVEN = "no item judged by two raters has this label"
+ROUGH = f"Intervals are rough below {ROUGH_BELOW} items: up to 1 in 5 is wrong, not just 1 in 20."
+NEVER_GIVEN = "nobody gave it to an item that two raters judged"
 
 
 @frozen

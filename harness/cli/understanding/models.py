@@ -444,7 +444,7 @@ def _parse_contenders(understanders: str, assignments: Sequence[str]) -> list[Co
         name, colon, setting = qualified_name.partition(":")
         if not colon or name not in settings:
             remedy = f"Write -s {form} (understanders of this run: {', '.join(names)})"
-            raise InputError(f"-s {qualified_name}: this does not name an understander of this run", remedy=remedy)
+            raise InputError(f"-s {qualified_name}: this is not an understander of this run", remedy=remedy)
         settings[name].append((setting, value))
     return [Contender(name, tuple(pairs)) for name, pairs in settings.items()]
 

@@ -152,7 +152,7 @@ def declared_labels(argument: str) -> LabelSet:
         return load_label_set(Path(argument))
     ids = dict.fromkeys(part.strip() for part in argument.split(",") if part.strip())
     if not ids:
-        raise InputError("--labels is empty", remedy="Write a,b,c, or name the .yaml file of a label set")
+        raise InputError("--labels is empty", remedy="Write a,b,c, or give the .yaml file of a label set")
     return LabelSet("", "", tuple(map(Label, ids)), may_be_empty=True)
 
 

@@ -65,7 +65,7 @@ class ScoreSources:
                 "sessions cannot be combined with --gold or --pred", remedy="Give sessions, or --gold and --pred"
             )
         if not self.sessions and not (self.gold and self.predicted):
-            remedy = "Give --gold FILE|FOLDER and --pred FILE|FOLDER, or name a session"
+            remedy = "Give --gold FILE|FOLDER and --pred FILE|FOLDER, or give a session"
             raise InputError("neither a session nor --gold and --pred are given", remedy=remedy)
 
     @property

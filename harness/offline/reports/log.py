@@ -178,7 +178,7 @@ def stored_lines(run: EvaluationRun) -> Iterator[str]:
         folder = shown(run.header.evaluation.cache, 200)
         yield (
             f"scores of {counted(files, 'file')} came from {folder}, not from the engine: its speed does not include "
-            "them. To run it on every file, delete that folder or name another one with --cache"
+            "them. To run it on every file, delete that folder or choose another one with --cache"
         )
 
 

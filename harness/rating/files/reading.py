@@ -560,10 +560,10 @@ def _fields_of_columns(table: RawRows, names: Mapping[str, str]) -> list[str]:
     for field_name in REQUIRED_FIELDS:
         is_replaced = field_name == "category" and "status" in fields
         if field_name not in fields and not is_replaced:
-            remedy = f"Add it, or name the column: --map COLUMN={field_name}. {nearest(field_name, table.header)}"
+            remedy = f"Add it, or map a column to it: --map COLUMN={field_name}. {nearest(field_name, table.header)}"
             problems.add(table.header_line, 1, f"no column contains {field_name}", remedy)
     if "trial" not in fields and "clip_sha256" not in fields:
-        remedy = f"Add one, or name the column: --map COLUMN=trial. {nearest('trial', table.header)}"
+        remedy = f"Add one, or map a column to it: --map COLUMN=trial. {nearest('trial', table.header)}"
         problems.add(table.header_line, 1, "no column identifies the response: trial or clip_sha256", remedy)
     problems.refuse()
     return fields

@@ -107,7 +107,7 @@ def read_corpus(
     if not splits:
         if split is not None:
             problem = f"there is no split {shown(split)}: {'the folder' if path.is_dir() else 'this'} has no splits"
-            raise InputError(problem, place=Place(source), remedy="Omit --split, or name a folder of splits")
+            raise InputError(problem, place=Place(source), remedy="Omit --split, or give a folder of splits")
         return Corpus(source, tuple(_read_file(path, file_format, source)))
     if split is not None:
         names = (split, *DEV_SPLITS) if split in DEV_SPLITS else (split,)
@@ -214,4 +214,4 @@ def _refuse_duplicate_ids(utterances: list[Utterance]) -> None:
     for utterance in utterances:
         if (original := first_by_id.setdefault(utterance.id, utterance)) is not utterance:
             problem = f"the id {shown(utterance.id)} is already in {original.place}"
-            raise InputError(problem, place=utterance.place, remedy="Rename one, or name one split: --split")
+            raise InputError(problem, place=utterance.place, remedy="Rename one, or choose one split: --split")

@@ -57,7 +57,7 @@ def bundled_folder() -> Path:
     """The folder of the included encoder, found without importing its package. PluginError if it is not installed."""
     spec = importlib.util.find_spec(ENCODER_PACKAGE)
     if spec is None or spec.origin is None:
-        raise PluginError(f"{ENCODER_NAME} is not installed", remedy=f"{REMEDY}, or name a checkpoint folder")
+        raise PluginError(f"{ENCODER_NAME} is not installed", remedy=f"{REMEDY}, or give a checkpoint folder")
     return Path(spec.origin).parent / "model"
 
 

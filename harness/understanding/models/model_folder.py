@@ -111,7 +111,7 @@ def save_model(name: str, understander: SavesModel, folder: Path, facts: ModelFa
     except OSError as error:
         problem = f"the model cannot be written: {error.strerror or error}"
         raise HarnessError(
-            problem, place=Place(str(folder)), remedy="Free some disk space, or name another folder"
+            problem, place=Place(str(folder)), remedy="Free some disk space, or choose another folder"
         ) from error
 
 
@@ -141,7 +141,7 @@ def read_model(folder: Path) -> tuple[str, ModelFacts]:
                          remedy="Use a newer voice-harness, or train again")  # fmt: skip
     name, facts = description.get("understander"), _facts(description, path)
     if not isinstance(name, str):
-        raise _damaged_error(path, "it does not name its understander")
+        raise _damaged_error(path, "it does not say which understander it is for")
     _check_files(folder, description.get("files"), path)
     return name, facts
 

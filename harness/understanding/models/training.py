@@ -315,7 +315,7 @@ def bench(
         problem = "there is no utterance"
         if gold:
             problem = "the test utterances are not all annotated with intents and slots"
-        raise InputError(problem, place=Place(test.path), remedy="Annotate them, or name another folder")
+        raise InputError(problem, place=Place(test.path), remedy="Annotate them, or choose another folder")
     trained = train(contender.name, contender.settings, seed, training, held_out, tell)
     started_s = time.process_time()
     predictions = trained.understander.predict([utterance.words for utterance in gold])

@@ -190,9 +190,7 @@ def test_intervals_of_few_responses_are_called_rough(tmp_path: Path, responses: 
     ]
     give(folder, rows)
     output = harness(folder).output
-    assert (
-        "Intervals are rough for fewer than 30 items: up to 1 in 5 misses the true value, instead of 1 in 20." in output
-    ) is rough
+    assert ("Intervals are rough below 30 items: up to 1 in 5 is wrong, not just 1 in 20." in output) is rough
     assert ("an interval needs 10 items or more" in output) is (responses < 10)
 
 

@@ -118,8 +118,8 @@ def test_blanks_around_a_name_that_is_nowhere_stay_for_the_rejection_to_show(her
         pytest.param("a.wav\n".encode("utf-16"), "UTF-16", id="utf-16"),
         pytest.param(b"a.wav\n\0b.wav\n", "inv.txt:2: this is not text", id="nul"),
         pytest.param(b"RIFF\x24\x00\x00\x00WAVEfmt ", "a sound file", id="a-sound-file"),
-        pytest.param(b"x" * 100_000, "inv.txt:1: a line of more than 64 KiB", id="one-long-line"),
-        pytest.param(b"a.wav\n" + b"x" * 3_000_000 + b"\n", "inv.txt:2: a line of more", id="long-line-over-blocks"),
+        pytest.param(b"x" * 100_000, "inv.txt:1: a line has more than 64 KiB", id="one-long-line"),
+        pytest.param(b"a.wav\n" + b"x" * 3_000_000 + b"\n", "inv.txt:2: a line has more", id="long-line-over-blocks"),
     ],
 )
 def test_invalid_list_is_refused(here: Path, content: bytes, words: str) -> None:

@@ -96,7 +96,7 @@ def test_manifest_columns_are_kept_for_each_file(here: Path, suffix: str) -> Non
         ("nowhere", None, "no such file or folder"),
         ("no/*.wav", None, "no sound file matches"),
         ("empty/", None, "no sound files were found"),
-        ("a.tar.gz", b"x", "Unpack it, and name the folder: tar xf a.tar.gz"),
+        ("a.tar.gz", b"x", "Unpack it, and give the folder: tar xf a.tar.gz"),
         ("list.txt", b"a.wav\n", "Give a list with -i or --oov"),
         ("a.zip", b"x", "this archive cannot be read"),
         ("m.csv", b"talker,age\nann,30\n", "no column lists the sound files"),

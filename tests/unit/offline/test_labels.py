@@ -168,7 +168,7 @@ def test_all_mistakes_are_listed_with_their_lines(tmp_path: Path, name: str, con
     [
         (_two, "several label files"),
         (_none, "no labels for it.*--long-labels"),
-        (_other, r"hour\.csv: it has no labels of 'hour\.wav'"),
+        (_other, r"hour\.csv: it has no labels for 'hour\.wav'"),
     ],
 )
 def test_a_recording_has_one_file_of_labels(tmp_path: Path, write: Callable[[Path], object], message: str) -> None:

@@ -325,7 +325,10 @@ def test_frames_that_a_device_reported_stand_beside_systems_from_sound(place: Pa
             ("--gold", "gold.jsonl", "--model", "model", "--pred-sound", "gold.jsonl", "--max-rows", "5"),
             "need one cascade",
         ),
-        (("--gold", "gold.jsonl", "--model", "model", "--pred-sound", "heard.trn"), "has neither intents nor slots"),
+        (
+            ("--gold", "gold.jsonl", "--model", "model", "--pred-sound", "heard.trn"),
+            "contains neither intents nor slots",
+        ),
         (
             ("--gold", "gold.jsonl", "--model", "model", "--pred-sound", "gold.jsonl", "--talkers", "rom"),
             "--talkers: gold has no group 'rom'. Did you mean 'room'",

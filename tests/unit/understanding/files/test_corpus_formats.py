@@ -343,7 +343,7 @@ def test_splits_become_folders_and_slots_become_tags(tmp_path: Path) -> None:
     [
         ((Slot("c"),), ("a",), "has no position"),
         ((Slot("c", None, 0, 1), Slot("d", None, 0, 2)), ("a",), "shares a word"),
-        ((Slot("c d", None, 0, 1),), ("a",), "a blank"),
+        ((Slot("c d", None, 0, 1),), ("a",), "a space"),
         ((), None, "is not annotated in intents, but 1 of 2 are"),
     ],
 )
