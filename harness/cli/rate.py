@@ -112,7 +112,7 @@ def command(
         "Sound device that plays responses, as `harness admin sound list` names it.",
         "--speaker",
         former=("--sound-device",),
-        show_default="the host's default",
+        show_default="chosen by the host",
     ),
     silent: bool = flag("Open no sound device.", "--no-sound", former=("--silent",)),
     by_program: ProgramOptions,

@@ -185,7 +185,7 @@ def _too_long(folder: Path) -> None:
     ("wrong", "message"),
     [
         (_again, "the folder is not empty"),
-        (_too_long, r"300\.wav.* it needs 6\.20 s, but recordings have 6\.00 s"),
+        (_too_long, r"300\.wav.* it needs 6\.20 s; recordings are 6\.00 s long"),
         (_swapped, "the first value is larger than the second"),
         (_silent, "the recording is silent"),
     ],
