@@ -196,7 +196,7 @@ def test_the_page_has_the_tables_with_their_intervals() -> None:
     assert not page.open
     assert "-26 2 3 2 66.67 % 0.0–665.6 % 100.0" in page.text
     assert "quiet 1 0 1 n/a n/a 100.0" in page.text
-    assert "it is over queries where a row has 6 or more of them; without such a list, over speakers" in page.text
+    assert "interval is over queries in rows with 6 or more of them; without such a list, over speakers" in page.text
     assert "-26 50.00 of 2 n/a 100.00 of 1 n/a n/a 66.67 of 3 0.0–665.6" in page.text
     assert "without a row 1 (cy_2); their group is (none) unmatched rows 1 (zed_1); counted nowhere" in page.text
     whiskers = [tag["style"] or "" for tag in page.of("i") if (tag.get("style") or "").startswith("left")]
