@@ -67,7 +67,7 @@ devices: {unit: {profile: reference_assistant_black_box}}
 def test_the_microphone_is_calibrated_by_a_loudspeaker_and_a_meter(lab_sound: LabSoundServer, tmp_path: Path) -> None:
     bench = file_with(tmp_path / "bench.yaml", BENCH)
     result = CliRunner().invoke(calibrate, [str(bench), "microphone", "--meter-reading", "68"], catch_exceptions=False)
-    assert "below microphone: `calibration: microphone.calibration.yaml`" in result.output
+    assert "under microphone: `calibration: microphone.calibration.yaml`" in result.output
     calibration = read_calibration(tmp_path / "microphone.calibration.yaml")
     assert calibration.spl_at_0_dbfs == pytest.approx(94.0, abs=0.3)  # the path has no loss
     silent = CliRunner().invoke(calibrate, [str(bench), "microphone", "--calibrator", "--meter-reading", "94"])
@@ -83,7 +83,7 @@ def test_the_response_of_a_loudspeaker_is_measured_and_levelled(
     bench = file_with(tmp_path / "bench.yaml", BENCH)
     flat = CliRunner().invoke(calibrate, [str(bench), "near", "--equalise"], catch_exceptions=False)
     assert max(abs(level) for level in responses(flat.output)) < 0.5  # the path of the lab changes nothing
-    assert 'below near: equaliser: "125:' in flat.output
+    assert 'under near: equaliser: "125:' in flat.output
     coloured = "125:-12 500:0 2000:0 6300:-9"
     bench.write_text(BENCH.replace("harness_speaker}", f'harness_speaker, equaliser: "{coloured}"}}'))
     result = CliRunner().invoke(calibrate, [str(bench), "near", "--equalise"], catch_exceptions=False)
