@@ -1,4 +1,4 @@
-"""A serial port: found (`find_port`), opened (`OpenPort`), checked for `doctor`, and why a board on it is silent.
+"""A serial port: found, opened, checked for `doctor`, read for the monitor; and why a board on it is silent.
 
 `port` is the key of a bench (`SerialOptions.port`). `PortLocation` is where that port is now. `OpenPort` is the port
 while this process has it open.
@@ -10,23 +10,28 @@ import contextlib
 import errno
 import grp
 import os
+import select
 import socket
 import stat
 import termios
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import serial
 from serial.tools import list_ports
 from serial.tools.list_ports_common import ListPortInfo
 
+from harness.base import threads
 from harness.base.foreign import plain_text
 from harness.base.host_check import Check, Level
 from harness.devices import tcp
+from harness.devices.device_sources import QUEUE_BYTES, DeviceOutputQueue, output_now
 from harness.devices.serial.options import DEFAULT_HOLD_BACK_S, NETWORK, SerialOptions
-from harness.devices.wire.console import MIN_TEXT_SHARE, RATES_IN_WORDS, text_share
+from harness.devices.wire.console import MIN_TEXT_SHARE, RATES, RATES_IN_WORDS, text_share
 from harness.model.errors import DeviceError
 from harness.model.frozen import frozen
+from harness.model.numbers import exact
 
 
 @frozen
@@ -339,3 +344,76 @@ def _holders(path: str) -> Iterator[tuple[int, str]]:
             if device in open_files and open_files.isdisjoint(PSEUDO_TERMINALS) and int(process.name) != os.getpid():
                 name = (process / "comm").read_text(encoding="utf-8", errors="replace").strip()
                 yield int(process.name), plain_text(name, 40)
+
+
+_REOPEN_S = 1.0  # Chosen: a person waits for the port to come back.
+_CHECK_INTERVAL_S = 0.1  # Interval at which the thread checks whether it is to stop.
+_JOIN_S = 2.0  # Longer than the thread waits for anything but a bridge.
+
+
+class SerialMonitorSource:
+    """A port for `devices monitor` and `devices test`. One thread reads it, and opens it again when it was lost."""
+
+    live = True
+    ended = False
+
+    def __init__(self, options: SerialOptions, baud: int) -> None:
+        self.baud = baud
+        self.queue = DeviceOutputQueue()
+        self.trouble = ""
+        self._options = options
+        self._path = find_port(options).path
+        self.hold_back_s = DEFAULT_HOLD_BACK_S
+        self.name = f"{self._path} at {baud}"
+        self._stop = threads.event()
+
+    def open(self) -> None:
+        """DeviceError when the port cannot be opened."""
+        port = OpenPort(self._path, self.baud)
+        self.hold_back_s, _ = hold_back(self._options, self._path)
+        self._thread = threads.thread(self._run, port, name="monitor-serial")
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends the thread, which releases the port."""
+        self._stop.set()
+        self._thread.join(_JOIN_S)
+
+    def at_other_rates(self, seconds: float) -> Iterator[tuple[int, bytes | DeviceError]]:
+        for rate in RATES:
+            if rate == self.baud:
+                continue
+            source = SerialMonitorSource(replace(self._options, baud=rate), rate)
+            try:
+                source.open()
+            except DeviceError as error:
+                yield rate, error
+                continue
+            threads.sleep(seconds)
+            source.close()
+            yield rate, b"".join(piece.data for piece in source.queue.take(QUEUE_BYTES))
+
+    def _run(self, port: OpenPort | None) -> None:
+        """Reads the port, and reopens it after each loss, until the source is closed."""
+        while port is not None:
+            with contextlib.closing(port):
+                self._read(port)
+            port = self._reopen()
+
+    def _read(self, port: OpenPort) -> None:
+        """Returns when the port is lost, or the source closed."""
+        self.trouble = ""
+        try:
+            while not self._stop.is_set():
+                if select.select([port], [], [], _CHECK_INTERVAL_S)[0] and (data := port.read()):
+                    self.queue.put(output_now(data))
+        except PortLost:
+            problem = "the port is gone (unplugged, or without power)"
+            self.trouble = f"{problem}; the monitor tries again every {exact(_REOPEN_S)} s"
+
+    def _reopen(self) -> OpenPort | None:
+        """Waits until the port is back; None when the source is closed."""
+        while not self._stop.wait(_REOPEN_S):
+            with contextlib.suppress(DeviceError):  # not back yet
+                return OpenPort(self._path, self.baud)
+        return None

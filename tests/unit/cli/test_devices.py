@@ -23,8 +23,8 @@ from harness.devices.device_monitor import DeviceMonitor
 from harness.devices.device_sources import DeviceOutput, DeviceOutputQueue, output_now
 from harness.devices.profiles.profile import load_profile, profile_paths
 from harness.devices.profiles.samples import check_samples
-from harness.devices.serial.monitor_source import SerialMonitorSource
 from harness.devices.serial.options import SerialOptions
+from harness.devices.serial.port import SerialMonitorSource
 from harness.devices.wire import messages
 from harness.devices.wire.frames import FrameKind, encode
 from harness.model.errors import DeviceError, InputError
