@@ -262,31 +262,6 @@ class SampleKeys(Keys):
     gives: list[GivesKeys] = Field(description="The observations in order; [] for none.")
 
 
-FIELDS: dict[ObservationKind, tuple[str, ...]] = {
-    ObservationKind.WAKE: ("phrase", "score", "inferred"),
-    ObservationKind.TRANSCRIPT: ("text", "final"),
-    ObservationKind.INTENT: ("name", "slots", "score"),
-    ObservationKind.NOT_UNDERSTOOD: (),
-    ObservationKind.RESPONSE: ("text",),
-    ObservationKind.STATUS: ("state", "detail"),
-    ObservationKind.STATE: ("name", "value"),
-    ObservationKind.LOG: ("text",),
-    ObservationKind.LISTENING: (),
-    ObservationKind.ABOUT: ("firmware", "serial"),
-    ObservationKind.LOST: ("count",),
-}
-"""The fields that a rule of each kind may fill in."""
-
-REQUIRED: dict[ObservationKind, str] = {
-    ObservationKind.TRANSCRIPT: "text",
-    ObservationKind.INTENT: "name",
-    ObservationKind.RESPONSE: "text",
-    ObservationKind.STATUS: "state",
-    ObservationKind.STATE: "name",
-    ObservationKind.LOG: "text",
-}
-"""The required field of each kind. If no fields are named, it is the whole payload."""
-
 _POINTER = re.compile(r"(/([^~/]|~[01])*)*")
 
 

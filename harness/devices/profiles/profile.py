@@ -15,9 +15,7 @@ from harness.base.findings import Findings, KeyPath, read_content, try_validate
 from harness.base.places import shipped_folder
 from harness.base.strict_yaml import Plain
 from harness.devices.profiles.keys import (
-    FIELDS,
     POINTER_REMEDY,
-    REQUIRED,
     AudioKeys,
     FramesKeys,
     HeartbeatKeys,
@@ -28,7 +26,7 @@ from harness.devices.profiles.keys import (
     ThresholdKeys,
     is_pointer,
 )
-from harness.devices.wire.lines import SLOT
+from harness.devices.wire.lines import FIELDS, REQUIRED, SLOT
 from harness.devices.wire.tflm import RATE_HZ as TFLM_RATE_HZ
 from harness.model.bench import (
     AudioDialogue,

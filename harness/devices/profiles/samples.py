@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import cast
 
-from harness.devices.profiles.keys import FIELDS
 from harness.devices.wire.console import Console
+from harness.devices.wire.lines import FIELDS
 from harness.devices.wire.mappings import for_device, observations
 from harness.model.bench import DeviceProfile, ObservationKind, PlainValue, Sample
 from harness.model.frozen import frozen

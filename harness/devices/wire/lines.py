@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import regex
 
 from harness.devices.wire.line_clock import DeviceTime, LineClock, read_time
 from harness.devices.wire.thresholds import SEARCH_LIMIT_S, StateChange, ThresholdState
-from harness.model.bench import ClockKind, ConsoleSettings, LineMapping, ObservationKind, Threshold
+from harness.model.bench import ClockKind, ConsoleSettings, LineMapping, MessageMapping, ObservationKind, Threshold
 from harness.model.frozen import frozen
 from harness.model.observation import (
     DeviceDescribed,
@@ -38,6 +38,7 @@ SLOT = "slot_"
 LINE_ENDS = re.compile(rb"[\r\n]+")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _NOT_FINAL_WORDS = {"false", "0", "no", "partial"}
+"""The device's words for a transcript that is not final; if it sends none, the transcript is final."""
 
 
 @frozen
@@ -97,68 +98,100 @@ def scaled_score(text: str, scale: float) -> float | None:
     return value if 0.0 <= value <= 1.0 else None
 
 
-def is_final(text: str) -> bool:
-    """Whether a transcript is final, from the device's word for it; if the device sends none, it is final."""
-    return text.strip().lower() not in _NOT_FINAL_WORDS
+FIELDS: dict[ObservationKind, tuple[str, ...]] = {
+    ObservationKind.WAKE: ("phrase", "score", "inferred"),
+    ObservationKind.TRANSCRIPT: ("text", "final"),
+    ObservationKind.INTENT: ("name", "slots", "score"),
+    ObservationKind.NOT_UNDERSTOOD: (),
+    ObservationKind.RESPONSE: ("text",),
+    ObservationKind.STATUS: ("state", "detail"),
+    ObservationKind.STATE: ("name", "value"),
+    ObservationKind.LOG: ("text",),
+    ObservationKind.LISTENING: (),
+    ObservationKind.ABOUT: ("firmware", "serial"),
+    ObservationKind.LOST: ("count",),
+}
+"""The fields that a rule of each kind may fill in."""
+
+REQUIRED: dict[ObservationKind, str] = {
+    ObservationKind.TRANSCRIPT: "text",
+    ObservationKind.INTENT: "name",
+    ObservationKind.RESPONSE: "text",
+    ObservationKind.STATUS: "state",
+    ObservationKind.STATE: "name",
+    ObservationKind.LOG: "text",
+}
+"""The required field of each kind. If no fields are named, it is the whole payload."""
 
 
-def observation(mapping: LineMapping, fields: LineFields, stamp: Stamp, source: str) -> Observation:
-    """The observation for the gathered fields; MappingError when a required one is missing."""
+def observation(
+    mapping: LineMapping | MessageMapping,
+    texts: Mapping[str, str],
+    stamp: Stamp,
+    source: str,
+    *,
+    slots: tuple[tuple[str, str], ...] = (),
+    score: float | None = None,
+    audio_s: float | None = None,
+) -> Observation:
+    """The observation of a rule's kind. texts: the text of each of its FIELDS; "" if it is missing.
+
+    MappingError for a state that the rule does not translate into one of the harness's.
+    """
     translations = dict(mapping.values)
 
     def translated(name: str) -> str:
         """A field, by the rule's `values` if it is among them."""
-        text = fields.text(mapping, name)
-        return translations.get(text, text)
+        return translations.get(texts[name], texts[name])
 
     match mapping.kind:
         case ObservationKind.WAKE:
-            return Wake(
-                source,
-                stamp,
-                translated("phrase"),
-                fields.score(mapping),
-                fields.audio_s,
-                fields.text(mapping, "inferred"),
-            )
+            return Wake(source, stamp, translated("phrase"), score, audio_s, texts["inferred"])
         case ObservationKind.TRANSCRIPT:
-            final = is_final(fields.text(mapping, "final"))
-            return Transcript(source, stamp, fields.text(mapping, "text"), final, fields.audio_s)
+            is_final = texts["final"].strip().lower() not in _NOT_FINAL_WORDS
+            return Transcript(source, stamp, texts["text"].strip(), is_final, audio_s)
         case ObservationKind.INTENT:
-            name = translated("name")
-            if not name:
-                raise MappingError("the intent has no name")
-            return Intent(source, stamp, name, fields.slots, fields.score(mapping), fields.audio_s)
+            return Intent(source, stamp, translated("name"), slots, score, audio_s)
         case ObservationKind.NOT_UNDERSTOOD:
-            return Intent(source, stamp, "", audio_s=fields.audio_s)
+            return Intent(source, stamp, "", audio_s=audio_s)
         case ObservationKind.RESPONSE:
-            return ResponseText(source, stamp, fields.text(mapping, "text"))
+            return ResponseText(source, stamp, texts["text"].strip())
         case ObservationKind.STATUS:
             state_text = translated("state")
             try:
                 state = DeviceState(state_text)
             except ValueError as error:
                 raise MappingError(f"the state {state_text!r} is not mapped") from error
-            return Status(source, stamp, state, fields.text(mapping, "detail"))
+            return Status(source, stamp, state, texts["detail"])
         case ObservationKind.STATE:
-            name = translated("name")
-            if not name:
-                raise MappingError("the reported state has no name")
-            return StateTold(source, stamp, name, fields.text(mapping, "value"))
+            return StateTold(source, stamp, translated("name"), texts["value"])
         case ObservationKind.LOG:
-            return LogLine(source, stamp, fields.text(mapping, "text"))
+            return LogLine(source, stamp, texts["text"])
         case ObservationKind.LISTENING:
             return ListeningProved(source, stamp, Proof.HEARTBEAT)
         case ObservationKind.ABOUT:
-            return DeviceDescribed(source, stamp, fields.text(mapping, "firmware"), fields.text(mapping, "serial"))
+            return DeviceDescribed(source, stamp, texts["firmware"], texts["serial"])
         case ObservationKind.LOST:
-            return Unread(source, stamp, LOST, lines_lost(fields.text(mapping, "count")))
+            return Unread(source, stamp, LOST, _lines_lost(texts["count"]))
+
+
+def observation_of_lines(mapping: LineMapping, fields: LineFields, stamp: Stamp, source: str) -> Observation:
+    """The observation for the gathered fields; MappingError when a required one is missing."""
+    texts = {name: fields.text(mapping, name) for name in FIELDS[mapping.kind]}
+    score, audio_s = fields.score(mapping), fields.audio_s
+    result = observation(mapping, texts, stamp, source, slots=fields.slots, score=score, audio_s=audio_s)
+    match mapping.kind, result:
+        case ObservationKind.INTENT, Intent(name=""):
+            raise MappingError("the intent has no name")
+        case _, StateTold(name=""):
+            raise MappingError("the reported state has no name")
+    return result
 
 
 LOST = "the device reports that lines were lost"
 
 
-def lines_lost(count: str) -> int:
+def _lines_lost(count: str) -> int:
     """The number of lost lines that a device reports; 1 if it reports no number."""
     return int(count) if count.isascii() and count.isdecimal() and 0 < len(count) < 10 else 1
 
@@ -439,7 +472,7 @@ class LineRules:
         if missing:
             return nothing
         try:
-            result = observation(mapping, fields, pending.at, self._source)
+            result = observation_of_lines(mapping, fields, pending.at, self._source)
         except MappingError as error:
             line = LogLine(self._source, pending.at, f"{pending.raw} ({error})")
             return LineReading("", pending.at, (line,), rule.number, str(error), fields.device_s)

@@ -17,33 +17,19 @@ import regex
 from harness.base.foreign import strip_terminal_codes
 from harness.base.plain_json import refuse_constant
 from harness.devices.wire.lines import (
+    FIELDS,
     LINE_ENDS,
-    LOST,
+    REQUIRED,
     SLOT,
     LineFields,
     MappingError,
-    is_final,
-    lines_lost,
     observation,
+    observation_of_lines,
     scaled_score,
 )
 from harness.devices.wire.thresholds import SEARCH_LIMIT_S
-from harness.model.bench import LineMapping, MessageMapping, ObservationKind, PlainValue
-from harness.model.observation import (
-    DeviceDescribed,
-    DeviceState,
-    Intent,
-    ListeningProved,
-    LogLine,
-    Observation,
-    Proof,
-    ResponseText,
-    StateTold,
-    Status,
-    Transcript,
-    Unread,
-    Wake,
-)
+from harness.model.bench import LineMapping, MessageMapping, PlainValue
+from harness.model.observation import LogLine, Observation
 from harness.model.time import Stamp
 
 MAX_PAYLOAD_BYTES = 65536
@@ -265,51 +251,25 @@ def _observation(
         except MappingError:
             return None
     fields = dict(mapping.fields)
+    required_field = REQUIRED.get(mapping.kind)
 
-    def text(name: str, default: str | None = "") -> str:
-        """Value of a field, empty for null. Without a pointer: the captured text, or the value at `default`."""
-        pointer = fields.get(name, default)
+    def text(name: str) -> str:
+        """Value of a field, empty for null. Without a pointer: the captured text, or the payload if it is required."""
         if name in captured and name not in fields:
             return captured[name]
-        return "" if pointer is None else _field_text(resolve_pointer(document, pointer))
-
-    def optional(name: str) -> str:
-        """Value of a field that a message may lack; without it, the rest of the message still counts."""
+        pointer = fields.get(name, "" if name == required_field else None)
         try:
-            return text(name, None)
+            return "" if pointer is None else _field_text(resolve_pointer(document, pointer))
         except MappingError:
-            return ""
+            if name in (required_field, "value"):
+                raise
+            return ""  # the rest of the message still counts
 
-    score = scaled_score(optional("score"), mapping.score_scale)
-    match mapping.kind:
-        case ObservationKind.WAKE:
-            phrase = optional("phrase")
-            return Wake(source, stamp, dict(mapping.values).get(phrase, phrase), score, inferred=optional("inferred"))
-        case ObservationKind.TRANSCRIPT:
-            return Transcript(source, stamp, text("text").strip(), is_final(optional("final")))
-        case ObservationKind.INTENT:
-            name = text("name")
-            slots = _slots(document, fields["slots"]) if "slots" in fields else ()
-            slots += _named_slots(document, fields)
-            return Intent(source, stamp, dict(mapping.values).get(name, name), slots, score)
-        case ObservationKind.NOT_UNDERSTOOD:
-            return Intent(source, stamp, "")
-        case ObservationKind.RESPONSE:
-            return ResponseText(source, stamp, text("text").strip())
-        case ObservationKind.STATUS:
-            return Status(source, stamp, _state(mapping, text("state")), optional("detail"))
-        case ObservationKind.STATE:
-            name = text("name")
-            value = text("value", None)
-            return StateTold(source, stamp, dict(mapping.values).get(name, name), value)
-        case ObservationKind.LOG:
-            return LogLine(source, stamp, text("text"))
-        case ObservationKind.LISTENING:
-            return ListeningProved(source, stamp, Proof.HEARTBEAT)
-        case ObservationKind.ABOUT:
-            return DeviceDescribed(source, stamp, optional("firmware"), optional("serial"))
-        case ObservationKind.LOST:
-            return Unread(source, stamp, LOST, lines_lost(optional("count")))
+    texts = {name: text(name) for name in FIELDS[mapping.kind] if name != "slots"}
+    slots = _slots(document, fields["slots"]) if "slots" in fields else ()
+    slots += _named_slots(document, fields)
+    score = scaled_score(texts.get("score", ""), mapping.score_scale)
+    return observation(mapping, texts, stamp, source, slots=slots, score=score)
 
 
 def _search_text(mappings: Iterable[MessageMapping], payload: bytes, stamp: Stamp, source: str) -> Observation | None:
@@ -330,19 +290,10 @@ def _search_text(mappings: Iterable[MessageMapping], payload: bytes, stamp: Stam
         if match is not None:
             scale = mapping.score_scale
             rule = LineMapping(mapping.match, mapping.kind, mapping.fields, mapping.values, score_scale=scale)
-            return observation(rule, LineFields().with_match(match), stamp, source)
+            return observation_of_lines(rule, LineFields().with_match(match), stamp, source)
     if is_slow:
         raise MappingError("the search took too long")
     return None
-
-
-def _state(mapping: MessageMapping, text: str) -> DeviceState:
-    """The state that a device calls so, by the rule's `values` if it is among them."""
-    state = dict(mapping.values).get(text, text)
-    try:
-        return DeviceState(state)
-    except ValueError as error:
-        raise MappingError(f"the state {text!r} is not mapped") from error
 
 
 def _is_expected(value: PlainValue, expected: str) -> bool:
