@@ -33,7 +33,7 @@ from harness.devices.esphome_assistant import AssistantTaken, EsphomeAssistant
 from harness.devices.spoken_commands import Answerer, AnsweringStream, ServerUse, demand_answerer
 from harness.devices.text_streams import FAR_END, PIECE_BYTES, STOP_CHECK_S, FarEnd, FarEndFile, TextStreamOptions
 from harness.model.bench import DeviceProfile, DeviceSetting
-from harness.model.errors import DeviceError, InputError
+from harness.model.errors import DeviceError, InputError, refuse_out_of_range
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.observation import DeviceDescribed
@@ -122,12 +122,7 @@ class EsphomeOptions:
             raise InputError(
                 f"media is {self.media!r}", remedy="Write an http:// or https:// URL that the device can open"
             )
-        for name, low, high in (("listen_limit_s", 1, 120), ("hold_back_ms", 0, 86_400), ("keepalive_s", 0.1, 600)):
-            if not low <= getattr(self, name) <= high:
-                raise InputError(
-                    f"{name} is {getattr(self, name)}, which is out of range",
-                    remedy=f"Write a number from {low} to {high}",
-                )
+        refuse_out_of_range(self, listen_limit_s=(1, 120), hold_back_ms=(0, 86_400), keepalive_s=(0.1, 600))
 
     @property
     def host_and_port(self) -> tuple[str, int]:

@@ -27,7 +27,7 @@ from harness.devices.readings import ReadingsFarEnd, ReadingsSource, ReadingsStr
 from harness.devices.text_streams import STOP_CHECK_S
 from harness.devices.wire.device_clock import DeviceClock, PingSchedule
 from harness.model.bench import DeviceProfile
-from harness.model.errors import DeviceError, InputError, LoginRefused
+from harness.model.errors import DeviceError, InputError, LoginRefused, refuse_out_of_range
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.time import Stamp
@@ -75,8 +75,7 @@ class HomeAssistantOptions:
                 f"satellite: {self.satellite!r} is not a satellite entity",
                 remedy=f"Write its entity, such as {SATELLITES}kitchen",
             )
-        if not 0 <= self.hold_back_ms <= 86_400:
-            raise InputError(f"hold_back_ms is {self.hold_back_ms}", remedy="Write a number from 0 to 86400")
+        refuse_out_of_range(self, hold_back_ms=(0, 86_400))
 
     @property
     def socket_url(self) -> str:

@@ -13,9 +13,8 @@ from harness.base import plugins, threads
 from harness.base.plugins import Group
 from harness.base.ports import Sink, Surroundings
 from harness.devices.outlet import BROKEN
-from harness.model.errors import InputError
+from harness.model.errors import refuse_out_of_range
 from harness.model.frozen import frozen
-from harness.model.numbers import exact
 from harness.model.observation import LinkBack, LinkLost, Overrun
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
@@ -49,18 +48,14 @@ class MicrophoneOptions:
     earcon_max_ms: int = 800
 
     def __post_init__(self) -> None:
-        for name, value, low, high in (
-            ("keep_s", self.keep_s, 30.0, 1800.0),
+        refuse_out_of_range(
+            self,
+            keep_s=(30, 1800),
             # More than a click. Speech is recognised in twice this time, which must be well below `hold_ms`, 400 ms.
-            ("min_speech_ms", self.min_speech_ms, 40, 150),
+            min_speech_ms=(40, 150),
             # From `bridge_ms`, after which a sound is over. Sound of tones only is reported late by up to this time.
-            ("earcon_max_ms", self.earcon_max_ms, 200, 2000),
-        ):
-            if not low <= value <= high:
-                raise InputError(
-                    f"{name} is {exact(value)}, which is out of range",
-                    remedy=f"Write a number from {exact(low)} to {exact(high)}",
-                )
+            earcon_max_ms=(200, 2000),
+        )
 
 
 _QueueEntry = Block | Callable[[], None] | None

@@ -10,7 +10,6 @@ A monitor reads the same far end through `ReadingsSource`.
 
 from __future__ import annotations
 
-import math
 import os
 import select
 import threading
@@ -23,7 +22,7 @@ from harness.devices.declared import Abilities
 from harness.devices.device_sources import DeviceOutput, DeviceOutputQueue
 from harness.devices.text_streams import END_GRACE_S, FarEnd, TextStream
 from harness.model.bench import DeviceProfile
-from harness.model.errors import DeviceError, InputError
+from harness.model.errors import DeviceError, refuse_out_of_range
 from harness.model.frozen import frozen
 from harness.model.time import Stamp
 
@@ -46,10 +45,7 @@ class ReadingsOptions:
     silence_limit_s: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("hold_back_ms", "silence_limit_s"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and 0 <= value <= 86_400):
-                raise InputError(f"{name} is {value}, which is out of range", remedy="Write a number from 0 to 86400")
+        refuse_out_of_range(self, hold_back_ms=(0, 86_400), silence_limit_s=(0, 86_400))
 
 
 class ReadingsFarEnd:

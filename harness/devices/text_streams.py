@@ -39,7 +39,7 @@ from harness.devices.wire.lateness import Lateness
 from harness.devices.wire.lines import LINE_ENDS
 from harness.devices.wire.segments import EVENT_TIMEOUT_S
 from harness.model.bench import DeviceProfile
-from harness.model.errors import DeviceError, InputError, LoginRefused
+from harness.model.errors import DeviceError, InputError, LoginRefused, refuse_out_of_range
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, seconds
 from harness.model.time import Stamp
@@ -78,11 +78,7 @@ class TextStreamOptions:
             re.compile(self.ready)
         except re.error as error:
             raise InputError(f"ready is not a regular expression: {error}", remedy="Correct `ready`") from error
-        for name in ("ready_within_s", "hold_back_ms", "silence_limit_s"):
-            if not 0 <= getattr(self, name) <= 86_400:
-                raise InputError(
-                    f"{name} is {getattr(self, name)}, which is out of range", remedy="Write a number from 0 to 86400"
-                )
+        refuse_out_of_range(self, ready_within_s=(0, 86_400), hold_back_ms=(0, 86_400), silence_limit_s=(0, 86_400))
         if "\n" in self.restart_line or "\r" in self.restart_line:
             raise InputError("restart_line has several lines", remedy="Write one line")
 

@@ -42,7 +42,7 @@ from harness.devices.wyoming_server import (
     wake_phrases,
 )
 from harness.model.bench import DeviceProfile, Framing
-from harness.model.errors import DeviceError, InputError
+from harness.model.errors import DeviceError, InputError, refuse_out_of_range
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, seconds
 from harness.model.time import Stamp
@@ -93,6 +93,11 @@ class WyomingOptions:
     listen_limit_s: In mode server: longest command, s.
     """
 
+    # `TextStream` needs these in mode server.
+    ready: ClassVar[str] = ""
+    ready_within_s: ClassVar[float] = 0.0
+    restart_line: ClassVar[str] = ""
+
     address: str
     mode: WyomingMode = WyomingMode.EVENTS
     server: str = ""
@@ -114,26 +119,13 @@ class WyomingOptions:
             raise InputError("only a server has a `recogniser` and an `answer`", remedy="Write mode: server")
         if ":" not in self.voice:
             raise InputError(f"{self.voice!r} is not a voice", remedy="Write engine:name, such as espeak:en-us")
-        if not 1 <= self.listen_limit_s <= 120:
-            raise InputError(f"listen_limit_s is {self.listen_limit_s}", remedy="Write a number from 1 to 120")
-        for name in ("connect_within_s", "hold_back_ms", "silence_limit_s"):
-            if not 0 <= getattr(self, name) <= 86_400:
-                raise InputError(
-                    f"{name} is {getattr(self, name)}, which is out of range", remedy="Write a number from 0 to 86400"
-                )
-
-    # `TextStream` needs these in mode server.
-    @property
-    def ready(self) -> str:
-        return ""
-
-    @property
-    def ready_within_s(self) -> float:
-        return 0.0
-
-    @property
-    def restart_line(self) -> str:
-        return ""
+        refuse_out_of_range(
+            self,
+            listen_limit_s=(1, 120),
+            connect_within_s=(0, 86_400),
+            hold_back_ms=(0, 86_400),
+            silence_limit_s=(0, 86_400),
+        )
 
 
 class _ClientConnection:

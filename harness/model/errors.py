@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from harness.model.frozen import frozen
-from harness.model.numbers import counted
+from harness.model.numbers import counted, exact
 
 
 @frozen
@@ -165,3 +165,12 @@ def demand_main_options(rows: Iterable[tuple[str, object, str, object]]) -> None
     for option, is_given, main, has_main in rows:
         if is_given and not has_main:
             raise InputError(f"{option} needs {main}", remedy=f"Add it, or remove {option}")
+
+
+def refuse_out_of_range(options: object, **bounds: tuple[float, float]) -> None:
+    """InputError for the first of these fields whose number is not between its bounds. None is not checked."""
+    for name, (low, high) in bounds.items():
+        value = getattr(options, name)
+        if value is not None and not low <= value <= high:
+            remedy = f"Write a number from {exact(low)} to {exact(high)}"
+            raise InputError(f"{name} is {exact(value)}, which is out of range", remedy=remedy)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from harness.devices import tcp
 from harness.model.bench import AudioDialogue, DeviceProfile, Framing, Notify
 from harness.model.choices import EncodingName, InjectionPace
-from harness.model.errors import DeviceError, InputError
+from harness.model.errors import DeviceError, InputError, refuse_out_of_range
 from harness.model.frozen import frozen
-from harness.model.numbers import exact
 
 if TYPE_CHECKING:
     import ssl
@@ -97,16 +96,7 @@ class MqttOptions:
     def __post_init__(self) -> None:
         host_and_port(self.address)
         host_and_port(self.listen, free=True)
-        for name, value, low, high in (
-            ("keepalive_s", self.keepalive_s, 1.0, 600.0),
-            ("hello_wait_s", self.hello_wait_s, 0.1, 120.0),
-            ("answer_wait_s", self.answer_wait_s, 1.0, 120.0),
-        ):
-            if not low <= value <= high:
-                raise InputError(
-                    f"{name} is {exact(value)}, which is out of range",
-                    remedy=f"Write a number from {exact(low)} to {exact(high)}",
-                )
+        refuse_out_of_range(self, keepalive_s=(1, 600), hello_wait_s=(0.1, 120), answer_wait_s=(1, 120))
         if set(self.topic_device) & set("+#"):
             raise InputError(
                 f"topic_device: {self.topic_device!r} is not a single device", remedy="Write it without + and #"

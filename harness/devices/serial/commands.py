@@ -22,7 +22,7 @@ from harness.base.ports import Sink, Surroundings
 from harness.devices.orders import CHECK_INTERVAL_S, OrderAnswers, last_line_text
 from harness.devices.serial.options import SerialOptions
 from harness.devices.serial.port import OpenPort, PortLost, find_port
-from harness.model.errors import DeviceError, InputError
+from harness.model.errors import DeviceError, InputError, refuse_out_of_range
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.positioners import BenchOrder
@@ -66,8 +66,7 @@ class SerialCommandOptions:
         _ = self.port_options  # raises InputError for a wrong port
         if self.baud < 1:
             raise InputError(f"baud is {self.baud}", remedy="Write the baud rate")
-        if not 0 <= self.ready_after_s <= 60:
-            raise InputError(f"ready_after_s is {exact(self.ready_after_s)}", remedy="Choose from 0 to 60")
+        refuse_out_of_range(self, ready_after_s=(0, 60))
 
     @property
     def port_options(self) -> SerialOptions:

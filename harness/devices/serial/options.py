@@ -7,7 +7,7 @@ from enum import StrEnum
 from harness.devices.tcp import host_and_port
 from harness.model.bench import AudioDialogue, DeviceProfile, Framing
 from harness.model.choices import EncodingName, InjectionPace
-from harness.model.errors import InputError
+from harness.model.errors import InputError, refuse_out_of_range
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
 
@@ -77,11 +77,9 @@ class SerialOptions:
             )
         if self.baud < 0:
             raise InputError(f"baud is {self.baud}", remedy="Write the baud rate, or omit it to use the profile's")
-        if self.hold_back_ms is not None and not 0.0 <= self.hold_back_ms <= 1000.0:
-            raise InputError(f"hold_back_ms is {exact(self.hold_back_ms)}", remedy="Choose from 0 to 1000")
-        for name in ("ping_period_s", "answer_limit_s", "write_limit_s"):
-            if not 0.1 <= (value := getattr(self, name)) <= 600.0:
-                raise InputError(f"{name} is {exact(value)}, which is out of range", remedy="Choose from 0.1 to 600")
+        refuse_out_of_range(
+            self, hold_back_ms=(0, 1000), ping_period_s=(0.1, 600), answer_limit_s=(0.1, 600), write_limit_s=(0.1, 600)
+        )
         if self.answer_limit_s < 2 * self.ping_period_s:
             raise InputError(
                 f"answer_limit_s is {exact(self.answer_limit_s)}, but ping_period_s is {exact(self.ping_period_s)}",
