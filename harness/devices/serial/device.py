@@ -2,7 +2,7 @@
 
     board ──► OpenPort.read ──► SerialLink._read ──► Peer.receive ───► DriverOutlet ──► the sink of `open`
               port.py           below: the time      peers.py: the meaning    outlet.py: until `close`
-    board ◄── OpenPort.write ◄─ SerialLink._write ◄─ Peer.output ◄──── Peer.play, BoardSession.command
+    board ◄── OpenPort.write ◄─ SerialLink._write ◄─ Peer.output ◄──── Player.play, BoardSession.command
 
 The link has one thread, which writes what is due, reads and stamps what arrives, and reopens a lost port.
 
@@ -126,23 +126,23 @@ class SerialDevice:
             raise DeviceError(
                 f"{self.id} does not accept sound over its port", remedy="Use a loudspeaker, or set `injection`"
             )
-        sound = self.peer.prepare(waveform)  # slow: without the lock
+        sound = self.peer.player.prepare(waveform)  # slow: without the lock
         if sound is None:
             raise DeviceError(f"the board {self.id} reports that it does not accept sound", remedy="Use a loudspeaker")
         with self._outlet.lock:
-            self.peer.play(play_id, sound, self._clock.now_s())
+            self.peer.player.play(play_id, sound, self._clock.now_s())
         self._wake_link()
 
     def stop(self) -> None:
         """Ends the sound being sent; StimulusEnded(complete=False) follows."""
         with self._outlet.lock:
-            self.peer.stop(self._clock.now_s())
+            self.peer.player.stop(self._clock.now_s())
         self._wake_link()
 
     def level_dbfs(self) -> float | None:
         """RMS level of the last 100 ms sent; None when no sound is being sent."""
         with self._outlet.lock:
-            return self.peer.level_dbfs()
+            return self.peer.player.level_dbfs()
 
     def say(self, text: str) -> None:
         """Sends a query as text; returns when the board has acknowledged it. DeviceError if not within 5 s."""
@@ -171,7 +171,7 @@ class SerialDevice:
 
     def about(self) -> About:
         """What the board's hello reports; for a board with log lines only the rate of its sound."""
-        framed, rate_hz = self.framed_peer, self.peer.rate_hz
+        framed, rate_hz = self.framed_peer, self.peer.player.rate_hz
         hello = framed.session.hello if framed is not None else None
         if framed is None or hello is None:
             return About(rate_hz=rate_hz)
@@ -302,8 +302,8 @@ class SerialLink:
         """Starts the thread, and waits until the peer is ready. Returns False if it is not within the limit."""
         self._thread.start()
         with self._changed:
-            self._changed.wait_for(lambda: self._peer.ready or not self._outlet.link_is_up, limit_s)
-            return self._peer.ready and self._outlet.link_is_up
+            self._changed.wait_for(lambda: self._peer.player.ready or not self._outlet.link_is_up, limit_s)
+            return self._peer.player.ready and self._outlet.link_is_up
 
     def wake(self) -> None:
         """Wakes the link's thread, since the peer has something to send."""
@@ -404,7 +404,7 @@ class SerialLink:
 
     def _report_if_ready(self) -> None:
         """The link is back if the peer is ready. Called under the outlet's lock."""
-        if self._peer.ready:
+        if self._peer.player.ready:
             self._changed.notify_all()
             self._outlet.back(_PORT_PART)
 

@@ -22,7 +22,7 @@ from harness.devices.framing.board_session import BoardSession
 from harness.devices.outlet import DriverOutlet
 from harness.devices.serial.options import SerialOptions
 from harness.devices.serial.port import hold_back, is_pty
-from harness.devices.wire.adpcm import EncodedSound, Encoding, Pcm
+from harness.devices.wire.adpcm import Encoding, Pcm
 from harness.devices.wire.console import PROOF_EVERY_S, Console, HeartbeatThrottle
 from harness.devices.wire.frames import Decoder
 from harness.devices.wire.messages import EVENTS, PayloadError, decode, to_frame
@@ -56,6 +56,30 @@ _IDLE_WAIT_S = 0.1  # Longest wait while no sound is sent. Chosen.
 _MAX_DIALOGUE_LINE_BYTES = 512  # Bytes. A longer line that begins with "!" cannot be an answer of the dialogue.
 
 
+class Player(Protocol):
+    """Plays sound to the board. Called under the lock of its peer."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether everything that a stimulus needs is known."""
+
+    @property
+    def rate_hz(self) -> int | None:
+        """Rate of the sound that the board accepts; None if it accepts none, or has not reported it yet."""
+
+    def prepare(self, waveform: Waveform) -> Any:
+        """The sound in the form that `play` needs; None if the board accepts none. Slow; called without the lock."""
+
+    def play(self, play_id: str, sound: Any, now_s: float) -> None:
+        """Begins a sound, and ends an earlier one."""
+
+    def stop(self, now_s: float) -> None:
+        """Ends the sound being sent."""
+
+    def level_dbfs(self) -> float | None:
+        """RMS level of the last 100 ms sent; None when no sound is being sent."""
+
+
 class Peer(Protocol):
     """Talks with the board, over all its boots and all openings of its port. Called under one lock.
 
@@ -65,12 +89,8 @@ class Peer(Protocol):
     """
 
     @property
-    def ready(self) -> bool:
-        """Whether everything that a stimulus needs is known."""
-
-    @property
-    def rate_hz(self) -> int | None:
-        """Rate of the sound that the board accepts; None if it accepts none, or has not reported it yet."""
+    def player(self) -> Player:
+        """What plays sound to the board."""
 
     def link_up(self, now_s: float) -> None:
         """The port is open, or takes bytes again."""
@@ -92,18 +112,6 @@ class Peer(Protocol):
 
     def wait_s(self, now_s: float) -> float:
         """Time after which there may be more to write."""
-
-    def prepare(self, waveform: Waveform) -> Any:
-        """The sound in the form that `play` needs; None if the board accepts none. Slow; called without the lock."""
-
-    def play(self, play_id: str, sound: Any, now_s: float) -> None:
-        """Begins a sound, and ends an earlier one."""
-
-    def stop(self, now_s: float) -> None:
-        """Ends the sound being sent."""
-
-    def level_dbfs(self) -> float | None:
-        """RMS level of the last 100 ms sent; None when no sound is being sent."""
 
 
 def peer_for(
@@ -142,23 +150,15 @@ def peer_for(
 
 
 class FramedPeer:
-    """A board with the harness's framing. session: the state of the board, and its counters."""
+    """A board with the harness's framing. session, player: the state of the board, and its counters."""
 
     def __init__(self, session: BoardSession, console: Console, outlet: DriverOutlet) -> None:
-        self.session = session
+        self.session = self.player = session
         self.decoder = Decoder()
         self.console = console
         self._outlet = outlet
         self._throttle = HeartbeatThrottle()
         self._received_s = float("-inf")
-
-    @property
-    def ready(self) -> bool:
-        return self.session.ready
-
-    @property
-    def rate_hz(self) -> int | None:
-        return self.session.rate_hz
 
     def link_up(self, now_s: float) -> None:
         self.decoder = Decoder()  # what came before a loss does not continue
@@ -195,18 +195,6 @@ class FramedPeer:
     def wait_s(self, now_s: float) -> float:
         return self.session.wait_s(now_s)
 
-    def prepare(self, waveform: Waveform) -> tuple[int, Pcm, EncodedSound] | None:
-        return self.session.prepare(waveform)
-
-    def play(self, play_id: str, sound: tuple[int, Pcm, EncodedSound], now_s: float) -> None:
-        self.session.play(play_id, sound, now_s)
-
-    def stop(self, now_s: float) -> None:
-        self.session.stop(now_s)
-
-    def level_dbfs(self) -> float | None:
-        return self.session.level_dbfs()
-
     def _feed_console(self, data: bytes, stamp: Stamp) -> None:
         self._report(self.console.feed(data, stamp))
 
@@ -228,6 +216,7 @@ class ConsolePeer:
     def __init__(
         self, source: str, outlet: DriverOutlet, console: Console, *, rate_hz: int | None, realtime: bool
     ) -> None:
+        self.player = self
         self.console = console
         self._source = source
         self._report = outlet.tell
