@@ -123,6 +123,18 @@ class Findings:
                 self.add(path[:-1] if of_key else path, problem, remedy, key=of_key)
 
 
+def mapping_in(content: Mapping[str, Plain], key: str) -> dict[str, Plain]:
+    """The mapping under a key; empty for anything else, which is noted as a wrong key."""
+    section = content.get(key)
+    return section if isinstance(section, dict) else {}
+
+
+def list_in(content: Mapping[str, Plain], key: str) -> list[Plain]:
+    """The list under a key; empty for anything else, which is noted as a wrong key."""
+    section = content.get(key)
+    return section if isinstance(section, list) else []
+
+
 def try_validate(model: type[KeysT], content: object) -> KeysT | None:
     """A mapping as its model; None if it is wrong, which was already noted for the whole file."""
     try:
@@ -344,7 +356,7 @@ def preset(default: Any, description: str, **limits: Any) -> Any:
 
 def read_content(
     path: Path, kind: FileKind, model: type[Keys], may_be_null: Callable[[KeyPath], bool] = lambda key_path: False
-) -> tuple[str, Plain, Findings]:
+) -> tuple[str, dict[str, Plain], Findings]:
     """SHA-256 (hex) of a file, its content, and the problems of its keys, which are not raised yet.
 
     may_be_null: returns whether the value at a key path may be null. InputError if the file is not YAML or of another
@@ -356,6 +368,7 @@ def read_content(
     findings = Findings(str(path), tree)
     findings.refuse_empty(tree, may_be_null)
     plain = tree.plain()
+    assert isinstance(plain, dict)  # otherwise it would not be of any kind
     findings.check(model, plain)
     return hashlib.sha256(content).hexdigest(), plain, findings
 

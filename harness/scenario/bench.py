@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import ConfigDict, Field
 
@@ -17,6 +18,8 @@ from harness.base.findings import (
     Spoken,
     Text,
     enum_validator,
+    list_in,
+    mapping_in,
     optional,
     preset,
     read_content,
@@ -55,6 +58,9 @@ from harness.sound.earcon_file import learn, read_earcons, refuse_alike
 
 if TYPE_CHECKING:
     from harness.sound.earcons import LearnedEarcon
+
+
+PartT = TypeVar("PartT")
 
 
 class EquipmentKeys(Keys):
@@ -228,10 +234,13 @@ def load_bench(path: Path | str, *, is_measured: bool = True) -> Bench:
     path = Path(path)
     sha256, content, findings = read_content(path, FileKind.BENCH, BenchKeys)
     reader = _BenchReader(path, content, findings, is_measured)
-    devices = reader.read_devices()
-    stands, power = reader.read_stands(), reader.read_power_switches()
+    devices = reader.read_each("devices", reader.read_device)
+    stands, power = reader.read_each("stands", reader.read_stand), reader.read_each("power", reader.read_switch)
     microphone, monitor = reader.read_part("microphone", ("cut",)), reader.read_part("monitor", ("play",))
     notify = reader.read_notifications()
+    if mapping_in(content, "on_fault").get("power_cycles") and not mapping_in(content, "power"):
+        problem = "the bench has no power switch"
+        findings.add(("on_fault", "power_cycles"), problem, "Add `power: {DEVICE: {driver: …}}`", key=True)
     if reader.is_written("max_noise_floor_dbfs") and microphone is None:
         findings.add(("max_noise_floor_dbfs",), "no microphone measures the noise", "Add a microphone", key=True)
     if is_measured and reader.is_written("level_tolerance_db"):
@@ -272,8 +281,8 @@ class _BenchReader:
     - actuators: the equipment that takes the orders of stands and power switches, by its id.
     """
 
-    def __init__(self, path: Path, content: Plain, findings: Findings, is_measured: bool) -> None:
-        self._content = content if isinstance(content, dict) else {}
+    def __init__(self, path: Path, content: dict[str, Plain], findings: Findings, is_measured: bool) -> None:
+        self._content = content
         self._is_measured = is_measured
         self._folder = path.parent
         self._findings = findings
@@ -288,7 +297,12 @@ class _BenchReader:
                 self.loudspeakers[name] = equipment
 
     def _entries(self, key: str) -> dict[str, Plain]:
-        return _section(self._content, key)
+        return mapping_in(self._content, key)
+
+    def read_each(self, key: str, read: Callable[[str, Plain], PartT | None]) -> tuple[PartT, ...]:
+        """What `read` makes of each name and entry of a section, without those that are wrong."""
+        parts = (read(name, entry) for name, entry in self._entries(key).items())
+        return tuple(part for part in parts if part)
 
     def read_part(self, key: str, ability: tuple[str, ...]) -> Equipment | None:
         """The microphone or the monitor, or None when there is none or it is wrong."""
@@ -299,9 +313,8 @@ class _BenchReader:
         return self._content.get(key) is not None
 
     def read_notifications(self) -> tuple[Notify, ...]:
-        section = self._content.get("notify")
-        entries = section if isinstance(section, list) else []
-        notifications = (self._read_notification(number, entry) for number, entry in enumerate(entries))
+        entries = enumerate(list_in(self._content, "notify"))
+        notifications = (self._read_notification(number, entry) for number, entry in entries)
         return tuple(notification for notification in notifications if notification)
 
     def _read_notification(self, number: int, entry: Plain) -> Notify | None:
@@ -322,15 +335,7 @@ class _BenchReader:
             self._add_problems(error, ("notify", number))
         return None
 
-    def read_devices(self) -> tuple[Device, ...]:
-        devices = (self._read_device(name, entry) for name, entry in self._entries("devices").items())
-        return tuple(device for device in devices if device)
-
-    def read_stands(self) -> tuple[Positioner, ...]:
-        stands = (self._read_stand(name, entry) for name, entry in self._entries("stands").items())
-        return tuple(stand for stand in stands if stand)
-
-    def _read_stand(self, name: str, section: Plain) -> Positioner | None:
+    def read_stand(self, name: str, section: Plain) -> Positioner | None:
         """A stand, or None when it is wrong. Two stands must not move the same thing."""
         key_path = ("stands", name)
         keys = try_validate(StandKeys, section)
@@ -356,15 +361,7 @@ class _BenchReader:
             self._add_problems(error, key_path)
         return None
 
-    def read_power_switches(self) -> tuple[PowerSwitch, ...]:
-        policy = _section(self._content, "on_fault")
-        if policy.get("power_cycles") and not self._entries("power"):
-            problem = "the bench has no power switch"
-            self._findings.add(("on_fault", "power_cycles"), problem, "Add `power: {DEVICE: {driver: …}}`", key=True)
-        switches = (self._read_switch(name, entry) for name, entry in self._entries("power").items())
-        return tuple(switch for switch in switches if switch)
-
-    def _read_switch(self, device: str, section: Plain) -> PowerSwitch | None:
+    def read_switch(self, device: str, section: Plain) -> PowerSwitch | None:
         key_path, devices = ("power", device), tuple(self._entries("devices"))
         if device not in devices:
             remedy = nearest(device, devices, listed="Devices")
@@ -411,14 +408,14 @@ class _BenchReader:
         self.actuators[name] = equipment
         return name
 
-    def _read_device(self, name: str, section: Plain) -> Device | None:
+    def read_device(self, name: str, section: Plain) -> Device | None:
         """A device with its profile, connection and further sources, or None when it has no usable profile."""
         key_path = ("devices", name)
         connection: Equipment | None = None
         also: dict[str, Plain] = {}
         if isinstance(section, dict):
             connection = self._read_equipment(name, section.get("connection"), (*key_path, "connection"), ())
-            also = _section(section, "also")
+            also = mapping_in(section, "also")
         keys = try_validate(DeviceKeys, section)
         profile = self._load_profile(keys.profile, (*key_path, "profile")) if keys else None
         if keys is None or profile is None:
@@ -570,9 +567,3 @@ class _BenchReader:
         if ability and not any(hasattr(driver, method) for method in ability):
             problem, remedy = _ABILITIES[ability]
             self._findings.add(key_path, f"the driver {name!r} {problem}", remedy)
-
-
-def _section(content: dict[str, Plain], key: str) -> dict[str, Plain]:
-    """The mapping under a key; empty for anything else, which is noted as a wrong key."""
-    section = content.get(key)
-    return section if isinstance(section, dict) else {}

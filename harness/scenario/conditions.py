@@ -66,7 +66,7 @@ def load_conditions(path: Path | str) -> tuple[SoundCondition, ...]:
     _, content, findings = read_content(path, FileKind.CONDITIONS, ConditionsKeys, allows_null)
     matrix = ScenarioReader(path, content, findings, {}).matrix()
     values = {axis.name: dict(zip(axis.labels, axis.values, strict=True)) for axis in matrix.axes}
-    seed = content.get("seed") if isinstance(content, dict) else None
+    seed = content.get("seed")
     for axis in matrix.axes:
         if axis.name in ("distance_m", "angle_deg") and not values.get("room"):
             findings.add(

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from harness.base import plugins
-from harness.base.findings import Findings, KeyPath, Keys, KeysT, read_content, try_validate
+from harness.base.findings import Findings, KeyPath, Keys, KeysT, list_in, mapping_in, read_content, try_validate
 from harness.base.strict_yaml import Plain
 from harness.model.choices import FileKind
 from harness.model.errors import nearest
@@ -98,10 +98,9 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
     queries, trials, defaults = reader.queries(), reader.trials(), reader.defaults()
     check_placements(matrix, trials, defaults, findings)
     check_openings(matrix, trials, defaults, findings)
-    procedure_keys = try_validate(ProcedureKeys, content.get("procedure")) if isinstance(content, dict) else None
-    published = read_procedure(procedure_keys, findings)
+    published = read_procedure(try_validate(ProcedureKeys, content.get("procedure")), findings)
     trial_total = sum(trial_count(trial, matrix) for trial in trials)
-    stopping = read_stopping(_section_or_defaults(StoppingKeys, content, "stopping"), findings)
+    stopping = read_stopping(_section(content, "stopping", StoppingKeys) or StoppingKeys(), findings)
     if trial_total > MAX_TRIALS:
         findings.add(
             ("trials",), f"the scenario plans {trial_total} trials", f"Split it; the maximum is {MAX_TRIALS}", key=True
@@ -170,48 +169,36 @@ class ScenarioReader:
     Skips a section of the wrong shape, since that has been noted already.
     """
 
-    def __init__(self, path: Path, content: Plain, findings: Findings, extra_assets: Mapping[str, Path]) -> None:
-        self._content = content if isinstance(content, dict) else {}
+    def __init__(
+        self, path: Path, content: Mapping[str, Plain], findings: Findings, extra_assets: Mapping[str, Path]
+    ) -> None:
+        self._content = content
         self._findings = findings
-        texts = {name: text for name, text in self._read_mapping("variables").items() if isinstance(text, str)}
+        texts = {name: text for name, text in mapping_in(content, "variables").items() if isinstance(text, str)}
         self._variables = expand(texts, findings)
         self._assets = Assets(path.absolute().parent, findings)
-        roots = {name: text for name, text in self._read_mapping("assets").items() if isinstance(text, str)}
+        roots = {name: text for name, text in mapping_in(content, "assets").items() if isinstance(text, str)}
         self._assets.add_roots(roots, extra_assets)
-        ids = (entry.get("id") for entry in self._entries("stimuli") if isinstance(entry, dict))
+        ids = (entry.get("id") for entry in list_in(content, "stimuli") if isinstance(entry, dict))
         self._queries = dict.fromkeys(name for name in ids if isinstance(name, str))
-        self._voice_names = tuple(self._read_mapping("voices"))
+        self._matrix_axes = mapping_in(mapping_in(content, "matrix"), "axes")
+        self._voice_names = tuple(mapping_in(content, "voices"))
         self._voices: dict[str, VoiceSpec] = {}
         self._rule = RecognitionRule()
-        for name, entry in self._read_mapping("voices").items():
+        for name, entry in mapping_in(content, "voices").items():
             if keys := try_validate(VoiceKeys, entry):
                 self._voices[name] = self._voice_spec(keys, ("voices", name))
         self._rooms = {
             name: self._room_spec(name, try_validate(RoomKeys, entry), ("rooms", name))
-            for name, entry in self._read_mapping("rooms").items()
+            for name, entry in mapping_in(content, "rooms").items()
         }
-        defaults = self._section("defaults", DefaultsKeys)
-        self._wake = WakeSettings(**_section_or_defaults(WakeKeys, content, "wake").model_dump())
+        defaults = self._default_keys = _section(content, "defaults", DefaultsKeys)
+        self._wake = WakeSettings(**(_section(content, "wake", WakeKeys) or WakeKeys()).model_dump())
         self._default_voice = (self._voice(defaults.voice, ("defaults", "voice")) if defaults else None) or VoiceSpec()
         self._default_reprompt = _reprompt_rule(defaults.reprompt, RepromptRule()) if defaults else RepromptRule()
 
-    def _read_mapping(self, key: str) -> dict[str, Plain]:
-        section = self._content.get(key)
-        return section if isinstance(section, dict) else {}
-
-    def _matrix_axes(self) -> dict[str, Plain]:
-        axes = self._read_mapping("matrix").get("axes")
-        return axes if isinstance(axes, dict) else {}
-
-    def _entries(self, key: str) -> list[Plain]:
-        section = self._content.get(key)
-        return section if isinstance(section, list) else []
-
-    def _section(self, key: str, model: type[KeysT]) -> KeysT | None:
-        return try_validate(model, self._content.get(key, {}))
-
     def defaults(self) -> Defaults:
-        keys = self._section("defaults", DefaultsKeys)
+        keys = self._default_keys
         if keys is None:
             return Defaults()
         key_path = ("defaults",)
@@ -219,7 +206,7 @@ class ScenarioReader:
             self._findings.add(
                 (*key_path, "level_spl"), "there is also a level_dbfs", "Remove one of the two", key=True
             )
-        has_room = keys.room is not None or "room" in self._matrix_axes()
+        has_room = keys.room is not None or "room" in self._matrix_axes
         unused = set() if has_room else {"distance_m", "angle_deg"}
         for key in sorted(unused & keys.model_fields_set):
             problem = f"{key} applies to simulated rooms, and the scenario uses none"
@@ -243,7 +230,7 @@ class ScenarioReader:
 
     def recognised(self) -> RecognitionRule:
         """The rule for transcripts; remembers it for `queries`."""
-        keys = self._section("recognised", RecognisedKeys)
+        keys = _section(self._content, "recognised", RecognisedKeys)
         self._rule = read_recognised(keys, self._assets, self._findings) if keys else RecognitionRule()
         return self._rule
 
@@ -251,7 +238,7 @@ class ScenarioReader:
         """The queries. Call `recognised` first: references are checked against its rule."""
         self._refuse_duplicate_ids("stimuli", "stimulus")
         queries: list[tuple[Query, StimulusKeys, KeyPath]] = []
-        for number, entry in enumerate(self._entries("stimuli")):
+        for number, entry in enumerate(list_in(self._content, "stimuli")):
             keys, key_path = try_validate(StimulusKeys, entry), ("stimuli", number)
             query = None if keys is None else self._read_query(keys, key_path)
             if keys is not None and query is not None:
@@ -292,7 +279,8 @@ class ScenarioReader:
     def trials(self) -> tuple[TrialTemplate, ...]:
         self._refuse_duplicate_ids("trials", "trial")
         trials = (
-            self._trial_template(entry, ("trials", number)) for number, entry in enumerate(self._entries("trials"))
+            self._trial_template(entry, ("trials", number))
+            for number, entry in enumerate(list_in(self._content, "trials"))
         )
         return tuple(trial for trial in trials if trial)
 
@@ -308,7 +296,7 @@ class ScenarioReader:
         if keys is None:
             return None
         check_kind(keys, key_path, self._findings)
-        check_rule(keys, self._section("defaults", DefaultsKeys), key_path, self._findings)
+        check_rule(keys, self._default_keys, key_path, self._findings)
         paths: tuple[str, ...] = ()
         facts: tuple[RecordingFacts, ...] = ()
         if keys.recordings is not None:
@@ -350,7 +338,7 @@ class ScenarioReader:
 
     def _refuse_varied(self, keys: Keys, axes: Iterable[AxisName], noun: str, key_path: KeyPath) -> None:
         """Notes keys that the matrix sets for every trial. axes: those that make a difference. noun: of the entry."""
-        for axis in set(axes) & set(self._matrix_axes()):
+        for axis in set(axes) & set(self._matrix_axes):
             key = "level_dbfs" if axis == "level_spl" else axis  # the matrix has the level in either unit
             if key in keys.model_fields_set:
                 line = self._findings.place(("matrix", "axes", axis)).line
@@ -361,7 +349,7 @@ class ScenarioReader:
     def _refuse_duplicate_ids(self, section: str, noun: str) -> None:
         """Notes entries with the id of an earlier one. A trial without an id has the name of its query or kind."""
         first_numbers: dict[str, int] = {}
-        for number, entry in enumerate(self._entries(section)):
+        for number, entry in enumerate(list_in(self._content, section)):
             name = entry.get("id", entry.get("query", entry.get("kind"))) if isinstance(entry, dict) else None
             if not isinstance(name, str):
                 continue
@@ -372,10 +360,10 @@ class ScenarioReader:
             first_numbers.setdefault(name, number)
 
     def matrix(self) -> Matrix:
-        keys = self._section("matrix", MatrixKeys) if "matrix" in self._content else None
+        keys = _section(self._content, "matrix", MatrixKeys) if "matrix" in self._content else None
         if keys is None:
             return Matrix()
-        return read_matrix(keys, tuple(self._matrix_axes()), self._axis_value, self._findings)
+        return read_matrix(keys, tuple(self._matrix_axes), self._axis_value, self._findings)
 
     def _axis_value(self, axis: str, entry: object, key_path: KeyPath) -> LabelledValue | None:
         """The value of an axis and its label; None after a noted problem. entry: a validated value, or keys of one."""
@@ -462,7 +450,7 @@ class ScenarioReader:
         """The opening, with the level of the defaults if it states none."""
         opening_words = self._fill(keys.say, (*key_path, "say")) if keys.say is not None else ""
         closing = self._fill(keys.then, (*key_path, "then")) if keys.then is not None else ""
-        defaults = self._section("defaults", DefaultsKeys) or DefaultsKeys()
+        defaults = self._default_keys or DefaultsKeys()
         if keys.level_dbfs is not None and keys.level_spl is not None:
             problem = "the opening has both `level_dbfs` and `level_spl`"
             self._findings.add((*key_path, "level_spl"), problem, "Remove one of the two", key=True)
@@ -542,10 +530,9 @@ class ScenarioReader:
         return substitute(text, self._variables, self._findings, key_path)
 
 
-def _section_or_defaults(model: type[KeysT], content: Plain, key: str) -> KeysT:
-    """A section as its model; the defaults if it is missing or wrong (which was noted)."""
-    section = content.get(key, {}) if isinstance(content, dict) else {}
-    return try_validate(model, section) or model()
+def _section(content: Mapping[str, Plain], key: str, model: type[KeysT]) -> KeysT | None:
+    """A section as its model, with its defaults if it is missing; None if it is wrong, which was noted."""
+    return try_validate(model, content.get(key, {}))
 
 
 def _written_keys(keys: Keys) -> dict[str, object]:

@@ -11,7 +11,7 @@ import regex
 
 from harness.base import findings as kinds
 from harness.base import strict_yaml
-from harness.base.findings import Findings, KeyPath, read_content, try_validate
+from harness.base.findings import Findings, KeyPath, list_in, read_content, try_validate
 from harness.base.places import shipped_folder
 from harness.base.strict_yaml import Plain
 from harness.devices.profiles.keys import (
@@ -61,18 +61,18 @@ _MIN_SIMILARITY = 0.75
 """Least similarity of a misspelt name, by difflib's ratio: two swapped letters in a word of four."""
 
 
-def check_rules(content: Plain, findings: Findings) -> None:
+def check_rules(content: Mapping[str, Plain], findings: Findings) -> None:
     """Adds the problems of each mapping, line rule and sample whose keys are valid."""
-    for number, entry in enumerate(_entries(content, "mappings")):
+    for number, entry in enumerate(list_in(content, "mappings")):
         if mapping := try_validate(MappingKeys, entry):
             _check_mapping(mapping, ("mappings", number), findings)
-    for number, entry in enumerate(_entries(content, "lines")):
+    for number, entry in enumerate(list_in(content, "lines")):
         if line := try_validate(LineKeys, entry):
             _check_line(line, ("lines", number), findings)
-    for number, entry in enumerate(_entries(content, "thresholds")):
+    for number, entry in enumerate(list_in(content, "thresholds")):
         if threshold := try_validate(ThresholdKeys, entry):
             _check_threshold(threshold, ("thresholds", number), findings)
-    for number, entry in enumerate(_entries(content, "samples")):
+    for number, entry in enumerate(list_in(content, "samples")):
         if sample := try_validate(SampleKeys, entry):
             _check_sample(sample, ("samples", number), findings)
 
@@ -151,12 +151,6 @@ def transport_of(keys: ProfileKeys) -> str:
         return "mqtt"
     rules = keys.lines or keys.lines_of or keys.mappings or keys.thresholds
     return "serial" if rules or keys.console.framing is Framing.VH else "none"
-
-
-def _entries(content: Plain, key: str) -> list[Plain]:
-    """The list under a key; [] if there is none."""
-    entries = content.get(key) if isinstance(content, dict) else None
-    return entries if isinstance(entries, list) else []
 
 
 def _check_mapping(rule: MappingKeys, key_path: KeyPath, findings: Findings) -> None:
