@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -75,6 +75,12 @@ class Findings:
         """Notes a problem at a place, if it is not noted there yet."""
         if not any(other.place == place and other.what == problem for other in self.problems):
             self.problems.append(InputError(problem, place=place, remedy=remedy))
+
+    def is_known(self, path: KeyPath, noun: str, name: str, known: Collection[str], listed: str) -> bool:
+        """Whether a name is among the known ones; notes an unknown one. listed: what these are called in the remedy."""
+        if name not in known:
+            self.add(path, f"there is no {noun} {name!r}", nearest(name, known, listed=listed))
+        return name in known
 
     def refuse_empty(self, node: Node, is_allowed: Callable[[KeyPath], bool], path: KeyPath = ()) -> None:
         """Notes every key without a value, except where `is_allowed` allows null."""

@@ -276,10 +276,8 @@ class Assets:
         if ":" not in text:
             return self._folder.resolve(), "this file's folder", text
         name, inner = text.split(":", 1)
-        if name not in self._roots and name not in self._refused_roots:
-            self._findings.add(
-                key_path, f"there is no asset root {name!r}", nearest(name, self._roots, listed="Asset roots")
-            )
+        if name not in self._refused_roots:
+            self._findings.is_known(key_path, "asset root", name, self._roots, "Asset roots")
         return self._roots.get(name), f"the asset root {name!r}", inner
 
 

@@ -553,9 +553,7 @@ class _BenchReader:
             if key != "same_as":
                 remedy = f"Remove it, or move it to the loudspeaker {name!r}"
                 self._findings.add((*key_path, key), f"{key!r} cannot be combined with same_as", remedy, key=True)
-        if name not in self._loudspeaker_names:
-            remedy = nearest(name, self._loudspeaker_names, listed="Loudspeakers")
-            self._findings.add((*key_path, "same_as"), f"the bench has no loudspeaker {name!r}", remedy)
+        self._findings.is_known((*key_path, "same_as"), "loudspeaker", name, self._loudspeaker_names, "Loudspeakers")
         equipment = self.loudspeakers.get(name)
         driver = installed_driver(equipment.driver, self._findings, key_path) if equipment else None
         if equipment and driver:

@@ -115,12 +115,15 @@ def _demand_wake_events(trial: TrialTemplate, bench: Bench, place: Place) -> Non
         if not reports(device, ObservationKind.WAKE):
             problem = f"the trial {trial.id!r} counts wake events of {device.id!r}, which reports none"
             raise UnmetNeed(problem, place=place, remedy=REMEDIES[Need.WAKE_EVENTS])
-        if trial.route is Route.INJECTION and not (device.connection and device.connection.injects):
-            driver = device.connection.driver if device.connection else "none"
-            problem = (
-                f"the trial {trial.id!r} injects sound into {device.id!r}, whose connection ({driver}) cannot inject"
-            )
-            raise UnmetNeed(problem, place=place, remedy=REMEDIES[Need.INJECTION])
+        _demand_route(trial, device, place)
+
+
+def _demand_route(trial: TrialTemplate, device: Device, place: Place) -> None:
+    """UnmetNeed if sound cannot reach the device by the route of the trial."""
+    if trial.route is Route.INJECTION and not (device.connection and device.connection.injects):
+        driver = device.connection.driver if device.connection else "none"
+        problem = f"the trial {trial.id!r} injects sound into {device.id!r}, whose connection ({driver}) cannot inject"
+        raise UnmetNeed(problem, place=place, remedy=REMEDIES[Need.INJECTION])
 
 
 def _demand_state(trial: TrialTemplate, device: Device, place: Place) -> None:
@@ -164,10 +167,7 @@ def _demand_intents(trial: TrialTemplate, scenario: Scenario, device: Device, be
             )
         remedy = "Use a device whose profile reports intent, or write `operator: auto` in the bench"
         raise UnmetNeed(problem, place=place, remedy=remedy)
-    if trial.route is Route.INJECTION and not (device.connection and device.connection.injects):
-        driver = device.connection.driver if device.connection else "none"
-        problem = f"the trial {trial.id!r} injects sound into {device.id!r}, whose connection ({driver}) cannot inject"
-        raise UnmetNeed(problem, place=place, remedy="Use a device whose connection accepts audio, over serial or mqtt")
+    _demand_route(trial, device, place)
 
 
 def _demand_evidence(trial: TrialTemplate, scenario: Scenario, device: Device, bench: Bench, place: Place) -> None:

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from harness.base import plugins
 from harness.base.findings import Findings, KeyPath
 from harness.base.strict_yaml import Plain
-from harness.model.errors import InputError, PluginError, nearest
+from harness.model.errors import InputError, PluginError
 
 _PLUGIN_OPTIONS = {
     "speech_detector": plugins.Group.SPEECH_DETECTORS,
@@ -66,9 +66,8 @@ def check_options(driver: type, values: dict[str, Plain], findings: Findings, ke
         return None
     for name, group in _PLUGIN_OPTIONS.items():
         plugin = values.get(name)
-        if isinstance(plugin, str) and plugin not in plugins.names(group):
-            remedy = nearest(plugin, plugins.names(group), listed="Installed")
-            findings.add((*key_path, name), f"there is no {name.replace('_', ' ')} {plugin!r}", remedy)
+        if isinstance(plugin, str):
+            findings.is_known((*key_path, name), name.replace("_", " "), plugin, plugins.names(group), "Installed")
     if len(findings.problems) > problem_count:
         return None
     options: object = kind(**{name: getattr(valid, name) for name in option_names})

@@ -11,7 +11,6 @@ from harness.base import plugins
 from harness.base.findings import Findings, KeyPath, Keys, KeysT, list_in, mapping_in, read_content, try_validate
 from harness.base.strict_yaml import Plain
 from harness.model.choices import FileKind
-from harness.model.errors import nearest
 from harness.model.scenario import (
     AxisName,
     AxisValue,
@@ -289,9 +288,8 @@ class ScenarioReader:
         if isinstance(section, dict):
             check_required(section, key_path, self._findings)
             check_follow_up(section, self._queries, key_path, self._findings)
-        if isinstance(query, str) and query not in self._queries:
-            remedy = nearest(query, self._queries, listed="Stimuli")
-            self._findings.add((*key_path, "query"), f"there is no stimulus {query!r}", remedy)
+        if isinstance(query, str):
+            self._findings.is_known((*key_path, "query"), "stimulus", query, self._queries, "Stimuli")
         keys = try_validate(TrialKeys, section)
         if keys is None:
             return None
@@ -401,9 +399,7 @@ class ScenarioReader:
                 return None
             case VoiceKeys():
                 return self._voice_spec(entry, key_path)
-        if entry not in self._voice_names:
-            remedy = nearest(entry, self._voice_names, listed="Voices")
-            self._findings.add(key_path, f"there is no voice {entry!r}", remedy)
+        self._findings.is_known(key_path, "voice", entry, self._voice_names, "Voices")
         return self._voices.get(entry)
 
     def _voice_spec(self, keys: VoiceKeys, key_path: KeyPath) -> VoiceSpec:
@@ -415,9 +411,7 @@ class ScenarioReader:
                 self._findings.add((*key_path, key), f"a talker has no {key}", f"Remove {key}, or talker", key=True)
             return VoiceSpec(TALKER, keys.talker, language=keys.language)
         engines = plugins.names(plugins.Group.VOICES)
-        if keys.engine not in engines:
-            remedy = nearest(keys.engine, engines, listed="Installed")
-            self._findings.add((*key_path, "engine"), f"there is no voice engine {keys.engine!r}", remedy)
+        self._findings.is_known((*key_path, "engine"), "voice engine", keys.engine, engines, "Installed")
         return VoiceSpec(keys.engine, keys.name, keys.rate_wpm, keys.pitch, keys.language)
 
     def _noise_spec(self, keys: NoiseKeys, key_path: KeyPath) -> NoiseSpec:
@@ -474,9 +468,7 @@ class ScenarioReader:
 
     def _is_room(self, name: str, key_path: KeyPath) -> bool:
         """Whether there is a room of that name; notes an unknown one."""
-        if name not in self._rooms:
-            self._findings.add(key_path, f"there is no room {name!r}", nearest(name, self._rooms, listed="Rooms"))
-        return name in self._rooms
+        return self._findings.is_known(key_path, "room", name, self._rooms, "Rooms")
 
     def _room_spec(self, name: str, keys: RoomKeys | None, key_path: KeyPath) -> RoomSpec:
         """The room; an empty one if there was a problem, which is noted."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from harness.base.findings import Findings, KeyPath
 from harness.model.effect import EffectCheck, StateWanted
-from harness.model.errors import nearest
 from harness.model.numbers import exact
 from harness.model.procedure import EDITIONS, Procedure
 from harness.model.scenario import (
@@ -423,10 +422,8 @@ def check_follow_up(
     follow_up = section.get("follow_up")
     if not isinstance(follow_up, str):
         return
-    if follow_up not in queries:
-        remedy = nearest(follow_up, queries, listed="Stimuli")
-        findings.add((*key_path, "follow_up"), f"there is no stimulus {follow_up!r}", remedy)
-    elif follow_up == section.get("query"):
+    is_known = findings.is_known((*key_path, "follow_up"), "stimulus", follow_up, queries, "Stimuli")
+    if is_known and follow_up == section.get("query"):
         remedy = "Choose a stimulus that makes sense only to a device that remembers the query"
         findings.add((*key_path, "follow_up"), "the follow-up is the query itself, which does not need memory", remedy)
 

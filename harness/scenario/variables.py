@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 
 from harness.base.findings import MAX_TEXT, Findings, KeyPath
-from harness.model.errors import nearest
 
 _DOLLAR = re.compile(r"\$(?:(?P<escaped>\$)|\{(?P<name>[^{}]*)\}|(?P<bare>))")
 
@@ -21,9 +20,7 @@ def substitute(text: str, variables: Mapping[str, str], findings: Findings, key_
         if name is None:
             remedy = "Write $$ for a dollar sign, or ${name} for a variable"
             findings.add(key_path, "the text contains a lone $", remedy)
-        elif name not in variables:
-            findings.add(key_path, f"there is no variable {name!r}", nearest(name, variables, listed="Variables"))
-        else:
+        elif findings.is_known(key_path, "variable", name, variables, "Variables"):
             return variables[name]
         return ""
 
@@ -54,9 +51,7 @@ def expand(variables: Mapping[str, str], findings: Findings) -> dict[str, str]:
         def replacement(match: re.Match[str]) -> str:
             if match["name"] is None:
                 return "$"
-            if match["name"] not in variables:
-                problem = f"there is no variable {match['name']!r}"
-                findings.add(key_path, problem, nearest(match["name"], variables, listed="Variables"))
+            if not findings.is_known(key_path, "variable", match["name"], variables, "Variables"):
                 return ""
             return expansion(match["name"], (*open_names, name))
 
