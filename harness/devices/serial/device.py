@@ -2,7 +2,7 @@
 
     board ──► OpenPort.read ──► SerialLink._read ──► Peer.receive ───► DriverOutlet ──► the sink of `open`
               port.py           below: the time      peers.py: the meaning    outlet.py: until `close`
-    board ◄── OpenPort.write ◄─ SerialLink._write ◄─ Peer.output ◄──── Player.play, BoardSession.command
+    board ◄── OpenPort.write ◄─ SerialLink._write ◄─ Peer.output ◄──── BoardPlayer.play, BoardSession.command
 
 The link has one thread, which writes what is due, reads and stamps what arrives, and reopens a lost port.
 

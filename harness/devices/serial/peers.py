@@ -56,7 +56,7 @@ _IDLE_WAIT_S = 0.1  # Longest wait while no sound is sent. Chosen.
 _MAX_DIALOGUE_LINE_BYTES = 512  # Bytes. A longer line that begins with "!" cannot be an answer of the dialogue.
 
 
-class Player(Protocol):
+class BoardPlayer(Protocol):
     """Plays sound to the board. Called under the lock of its peer."""
 
     @property
@@ -89,7 +89,7 @@ class Peer(Protocol):
     """
 
     @property
-    def player(self) -> Player:
+    def player(self) -> BoardPlayer:
         """What plays sound to the board."""
 
     def link_up(self, now_s: float) -> None:
