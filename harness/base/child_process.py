@@ -148,10 +148,7 @@ class ChildProcess:
 
     def wait(self, limit_s: float) -> bool:
         """Waits until the child ends. Returns whether it did within limit_s."""
-        deadline_s = time.monotonic() + limit_s
-        while self.alive and time.monotonic() < deadline_s:
-            time.sleep(_POLL_S)
-        return not self.alive
+        return wait_until(lambda: not self.alive, limit_s)
 
     def end(self, grace_s: float = 0.0) -> str:
         """Kills the child and everything that it has started. Returns its last line.
@@ -196,6 +193,14 @@ class ChildProcess:
             self._error_file.close()
 
 
+def wait_until(holds: Callable[[], bool], limit_s: float) -> bool:
+    """Waits until a condition holds, which is checked every 10 ms. Returns whether it did within limit_s."""
+    deadline_s = time.monotonic() + limit_s
+    while not (does_hold := holds()) and time.monotonic() < deadline_s:
+        time.sleep(_POLL_S)
+    return does_hold
+
+
 def python_command(module: str, *arguments: str) -> list[str]:
     """The command line of one of the harness's programs, by its module. Modules in the working folder are not found."""
     return [sys.executable, "-P", "-m", module, *arguments]
@@ -238,9 +243,7 @@ class KnownProcess:
 
     def await_exit(self, limit_s: float = 5.0) -> None:
         """Waits for the end of a process that is ending; returns at once for others."""
-        deadline_s = time.monotonic() + limit_s
-        while self.ending() and time.monotonic() < deadline_s:
-            time.sleep(_POLL_S)
+        wait_until(lambda: not self.ending(), limit_s)
 
     def uptime_s(self) -> float:
         """Seconds since the process started."""

@@ -20,7 +20,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from harness.base.child_process import ChildProcess
+from harness.base.child_process import ChildProcess, wait_until
 from harness.model.errors import InputError, LabError, did_you_mean
 from harness.model.frozen import frozen
 
@@ -194,7 +194,7 @@ class LabSoundServer:
                     os.kill(self.pid, signal_number)
                     # A frozen daemon receives the first signal only when it runs again.
                     os.kill(self.pid, signal.SIGCONT)
-                if self._wait_for_exit(patience_s):
+                if wait_until(lambda: not self.running(), patience_s):
                     break
             else:
                 raise LabError(f"the sound server (process {self.pid}) does not stop")
@@ -311,15 +311,6 @@ class LabSoundServer:
             return False
         # A zombie has no command line.
         return words[0].endswith(b"pulseaudio") and os.fsencode(self.folder / "lab.pa") in words
-
-    def _wait_for_exit(self, limit_s: float) -> bool:
-        """Waits until the daemon has ended. Returns whether it has."""
-        deadline_s = time.monotonic() + limit_s
-        while self.running():
-            if time.monotonic() > deadline_s:
-                return False
-            time.sleep(0.01)
-        return True
 
     def _write_files(self) -> None:
         """Writes all configuration files, and removes what an earlier daemon left."""

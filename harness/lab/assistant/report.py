@@ -16,6 +16,7 @@ import uuid
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
+from harness.base.child_process import wait_until
 from harness.lab.assistant.settings import ReportKind
 from harness.model.bench import PlainValue
 
@@ -60,23 +61,18 @@ class Reporter:
 
     def wait_connected(self, limit_s: float) -> bool:
         """Waits for the broker. Returns whether it is connected; True at once if there is nothing to report."""
-        deadline_s = time.monotonic() + limit_s
-        while self._client is not None and not self._client.is_connected():
-            if time.monotonic() > deadline_s:
-                return False
-            time.sleep(0.02)
-        return True
+        client = self._client
+        return client is None or wait_until(client.is_connected, limit_s)
 
     def close(self) -> None:
         """Sends what waits, for up to 1 s, then disconnects cleanly, so that the last will is not sent."""
-        if self._client is None:
+        client = self._client
+        if client is None:
             return
         self.publish(ReportKind.STATUS, state="gone", detail="switched off")
-        deadline_s = time.monotonic() + 1.0
-        while self._client.want_write() and time.monotonic() < deadline_s:
-            time.sleep(0.01)
-        self._client.disconnect()
-        self._client.loop_stop()
+        wait_until(lambda: not client.want_write(), 1.0)
+        client.disconnect()
+        client.loop_stop()
 
     def _topic(self, report: ReportKind) -> str:
         return f"vh/{self._device}/{report}"
