@@ -110,8 +110,8 @@ class Listener:
         if match.correlation < _MIN_CORRELATION:
             return None
         starts = np.cumsum([0, *(len(block.samples) for block in blocks)])
-        index = int(bisect_right(list(starts[1:]), match.sample))
-        return Arrival(blocks[index].at_s + (match.sample - float(starts[index])) / RATE_HZ, match.correlation)
+        index = int(bisect_right(list(starts[1:]), match.start))
+        return Arrival(blocks[index].at_s + (match.start - float(starts[index])) / RATE_HZ, match.correlation)
 
 
 def _raise_fault(_at: object, reason: str) -> None:

@@ -268,9 +268,9 @@ class BenchCheck:
         match = find(recording.samples, reference.samples)
         if match.correlation < HEARD_FROM:
             return None
-        first = round(match.sample)
+        first = round(match.start)
         level_dbfs = rms_dbfs(recording.samples[first : first + len(reference.samples)])
-        return _HeardChirp((first_s + match.sample / recording.rate_hz - start.at_s) * 1000, level_dbfs)
+        return _HeardChirp((first_s + match.start / recording.rate_hz - start.at_s) * 1000, level_dbfs)
 
     def _check_loop_delay(self, given_up: threading.Event) -> Iterator[Check]:
         if self._checks.policy(CheckName.LOUDSPEAKERS) is CheckPolicy.OFF:  # then nothing has played the test sounds

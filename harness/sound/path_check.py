@@ -20,18 +20,10 @@ from harness.model.time import Stamp
 from harness.sound.capture import Capture, RingBuffer
 from harness.sound.filters import correlate
 from harness.sound.level import rms_dbfs
-from harness.sound.own_sound import parabola_top
+from harness.sound.own_sound import StimulusLocation, parabola_top
 from harness.sound.playback import Playback
 
 _FLOAT64 = npt.NDArray[np.float64]
-
-
-@frozen
-class FoundChirp:
-    """The position of a known sound in a recording. sample: may be fractional. correlation: 0–1."""
-
-    sample: float
-    correlation: float
 
 
 def chirp(duration_s: float = 0.2, low_hz: float = 500.0, high_hz: float = 8000.0, rate_hz: int = 48000) -> Waveform:
@@ -44,7 +36,7 @@ def chirp(duration_s: float = 0.2, low_hz: float = 500.0, high_hz: float = 8000.
     return Waveform((0.5 * sweep * fade).astype(np.float32), rate_hz)
 
 
-def find(recording: Samples, probe: Samples) -> FoundChirp:
+def find(recording: Samples, probe: Samples) -> StimulusLocation:
     """The best match of `probe` in `recording` by normalised correlation, refined by a parabola through the peak.
 
     ValueError if the recording is shorter than `probe`.
@@ -60,7 +52,7 @@ def find(recording: Samples, probe: Samples) -> FoundChirp:
     # Silence correlates with nothing; the floor keeps rounding noise from looking like a match.
     score = match / np.sqrt(np.maximum(energy, 1e-9 * template_energy) * template_energy)
     peak = int(np.argmax(np.abs(score)))  # a path may turn the sign of the sound
-    return FoundChirp(parabola_top(np.abs(match), peak), abs(float(score[peak])))
+    return StimulusLocation(parabola_top(np.abs(match), peak), abs(float(score[peak])))
 
 
 HEARD_FROM = 0.5
@@ -254,8 +246,8 @@ def check_path(
             from_s = max(called_s, start.at_s - LEAD_S)
             recording, exact_s = ring.cut(from_s, start.at_s + probe.duration_s + TAIL_S, wait_s=TAIL_S + 2.0)
             match = find(recording.samples, probe.samples)
-            first = round(match.sample)
-            arrived_s = exact_s + match.sample / recording.rate_hz
+            first = round(match.start)
+            arrived_s = exact_s + match.start / recording.rate_hz
             measurement = ChirpMeasurement(
                 round_trip_ms=(arrived_s - called_s) * 1000,
                 path_ms=(arrived_s - start.at_s) * 1000,

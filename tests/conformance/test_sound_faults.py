@@ -69,7 +69,7 @@ def test_a_fault_is_found_at_once_and_sound_is_exact_again_afterwards(
         sound, exact_s = ring.cut(stamp.at_s - 0.02, stamp.at_s + 0.4)
         match = find(sound.samples, sent.samples)
         assert match.correlation > 0.999
-        assert abs(exact_s + match.sample / RATE_HZ - stamp.at_s) < stamp.error_s + 0.001
+        assert abs(exact_s + match.start / RATE_HZ - stamp.at_s) < stamp.error_s + 0.001
         with pytest.raises(SoundError, match=r"gap|does not contain the sound"):
             ring.cut(struck_s - 0.2, stamp.at_s)
 
@@ -89,7 +89,7 @@ def test_stamp_error_covers_a_recent_buffer_underrun(lab_sound: LabSoundServer) 
     assert events.overruns
     match = find(sound.samples, sent.samples)
     assert match.correlation > 0.999
-    assert abs(exact_s + match.sample / RATE_HZ - stamp.at_s) < stamp.error_s + 0.001
+    assert abs(exact_s + match.start / RATE_HZ - stamp.at_s) < stamp.error_s + 0.001
 
 
 @pytest.mark.parametrize(

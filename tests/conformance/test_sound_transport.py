@@ -28,7 +28,7 @@ def test_sound_arrives_bit_exact(lab_sound: LabSoundServer, mouth: str, ear: str
             before = events.overruns + heard.overruns
             start, end = play(playback, events, sent)
             sound, _ = ring.cut(start.at_s - 0.05, end.at_s + 0.05)
-            first = round(find(sound.samples, sent.samples).sample)
+            first = round(find(sound.samples, sent.samples).start)
             if np.array_equal(sound.samples[first : first + len(sent.samples)], sent.samples):
                 assert abs(end.at_s - start.at_s - 1.0) < 0.001 + start.error_s + end.error_s
                 return
@@ -72,7 +72,7 @@ def test_stamps_say_when_the_sound_is_heard(lab_sound: LabSoundServer) -> None:
                     stamp, _ = play(playback, events, sent)
                     sound, exact_s = ring.cut(stamp.at_s - 0.05, stamp.at_s + 0.4)
                     match = find(sound.samples, sent.samples)
-                    paths_ms[-1].append((exact_s + match.sample / RATE_HZ - stamp.at_s) * 1000)
+                    paths_ms[-1].append((exact_s + match.start / RATE_HZ - stamp.at_s) * 1000)
                     claimed_ms.append(stamp.error_s * 1000)
     # In the lab there is no way to go: what is not 0 is the stamps' error, and they own up to it. A busy host may hold
     # up the sound server in one of the streams.

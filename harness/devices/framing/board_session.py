@@ -38,7 +38,6 @@ from harness.devices.wire.console import PROOF_EVERY_S
 from harness.devices.wire.device_clock import MAX_DRIFT, DeviceClock, PingResult, PingSchedule
 from harness.model.numbers import exact, seconds
 from harness.model.observation import (
-    ClockFitted,
     DeviceDescribed,
     DeviceState,
     ListeningProved,
@@ -455,10 +454,10 @@ class BoardSession:
         self._pongs += 1
         is_fitted = self._pongs >= max(self._wire.min_pongs, _MIN_FITTED_PINGS)
         every_s = _CLOCK_REPORT_INTERVAL_S if self._pongs > SETTLED_PINGS else _CLOCK_REPORT_INTERVAL_S / 6
-        fit = self.clock.fit() if is_fitted and now_s - self._clock_reported_s >= every_s else None
-        if fit is not None:
+        is_due = is_fitted and now_s - self._clock_reported_s >= every_s
+        if is_due and (fit := self.clock.fit(self._source, stamp)) is not None:
             self._clock_reported_s = now_s
-            self._outlet.tell(ClockFitted(self._source, stamp, fit.boot, fit.offset_s, fit.skew_ppm, fit.error_s))
+            self._outlet.tell(fit)
         if pong.listening:
             self._report_listening(Proof.HEARTBEAT, now_s)
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.model.frozen import frozen
+from harness.model.observation import ClockFitted
 from harness.model.time import Stamp
 
 Floats = npt.NDArray[np.float64]
@@ -47,19 +48,6 @@ class PingResult(Enum):
     ACCEPTED = auto()
     JUMPED = auto()
     IMPOSSIBLE = auto()
-
-
-@frozen
-class ClockFit:
-    """The fit of one boot's clock: host = offset_s + device / (1 + skew_ppm · 10⁻⁶). A fast device has a positive skew.
-
-    error_s: bound on the error of a conversion at the time of the last ping.
-    """
-
-    boot: str
-    offset_s: float
-    skew_ppm: float
-    error_s: float
 
 
 @frozen
@@ -136,14 +124,19 @@ class DeviceClock:
         error_s = max(highest - estimate, estimate - lowest)
         return Stamp(self._origin.host_s + x + estimate, error_s)
 
-    def fit(self) -> ClockFit | None:
-        """The current fit; None before the first ping."""
+    def fit(self, source: str, stamp: Stamp) -> ClockFitted | None:
+        """The current fit, reported by a source at a time; None before the first ping.
+
+        host = offset_s + device / (1 + skew_ppm · 10⁻⁶). A fast device has a positive skew. error_s: bound on the error
+        of a conversion at the time of the last ping.
+        """
         if self._origin is None:
             return None
         level, slope = self._fitted_line()
         offset_s = self._origin.host_s - self._origin.device_s + level - slope * self._origin.device_s
         skew_ppm = (1 / (1 + slope) - 1) * 1e6
-        return ClockFit(self.boot, offset_s, skew_ppm, self.host_time(round(self._last_device_s * 1e6)).error_s)
+        error_s = self.host_time(round(self._last_device_s * 1e6)).error_s
+        return ClockFitted(source, stamp, self.boot, offset_s, skew_ppm, error_s)
 
     def _forget(self) -> None:
         self._bars = np.zeros((3, 0))

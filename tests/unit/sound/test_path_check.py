@@ -24,7 +24,7 @@ def test_a_clean_chirp_is_found_where_it_is(delay: int) -> None:
     recording = np.zeros(40_000, dtype=np.float32)
     recording[delay : delay + len(played)] = played * np.float32(0.25)
     detection = find(recording, played)
-    assert detection.sample == pytest.approx(delay, abs=0.01)
+    assert detection.start == pytest.approx(delay, abs=0.01)
     assert detection.correlation == pytest.approx(1.0, abs=1e-4)
 
 
@@ -35,7 +35,7 @@ def test_a_chirp_in_noise_is_found_and_noise_alone_is_not_one() -> None:
     assert find(noise, played).correlation < 0.1
     noise[30_000 : 30_000 + len(played)] += played
     detection = find(noise, played)
-    assert detection.sample == pytest.approx(30_000, abs=0.5)
+    assert detection.start == pytest.approx(30_000, abs=0.5)
     assert detection.correlation > 0.5
 
 

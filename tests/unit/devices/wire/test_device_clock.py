@@ -89,7 +89,7 @@ def test_the_drift_is_found() -> None:
     clock.start("a")
     for second in range(120):
         device.ping(clock, 1010.0 + second)
-    fit = known(clock.fit())
+    fit = known(clock.fit("board", Stamp(1130.0)))
     assert fit.boot == "a"
     assert fit.skew_ppm == pytest.approx(80.0, abs=1.0)
     assert fit.offset_s == pytest.approx(1000.0, abs=1e-3)
@@ -133,7 +133,7 @@ def test_only_a_new_boot_starts_a_new_fit() -> None:
     assert clock.fitted
     clock.start("b")
     assert not clock.fitted
-    assert clock.fit() is None
+    assert clock.fit("board", Stamp(11.0)) is None
     with pytest.raises(ValueError, match="boot b"):
         clock.host_time(1)
 
