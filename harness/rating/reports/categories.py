@@ -249,8 +249,8 @@ FORMAT = 1
 
 
 def to_json_text(report: CategoryReport) -> str:
-    """The JSON, with a line break at its end."""
-    return json.dumps(to_json(report), ensure_ascii=True, allow_nan=False, indent=1) + "\n"
+    """The JSON, without a line break at its end."""
+    return json.dumps(to_json(report), ensure_ascii=True, allow_nan=False, indent=1)
 
 
 def to_json(report: CategoryReport) -> dict[str, Any]:

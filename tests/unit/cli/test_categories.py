@@ -51,6 +51,12 @@ def test_reported_counts_match_the_judgments_given(folder: Path) -> None:
     assert report["interval_method"] == "clustered"
 
 
+def test_json_ends_with_one_line_end(folder: Path) -> None:
+    output = harness(folder, "--json").output
+    assert output.endswith("}\n")
+    assert not output.endswith("\n\n")
+
+
 def test_the_report_fits_80_columns_without_colour_in_a_pipe(folder: Path) -> None:
     output = harness(folder, "--compare", "kitchen", "den").output
     assert "\x1b" not in output
