@@ -286,6 +286,10 @@ class AnnotationDesk:
         """Notes a sign that the annotator is present: a key, a page that is loaded, a window that gets the focus."""
         self._presence.note_activity()
 
+    def note_return(self) -> None:
+        """Notes that the annotator returns from work on another desk, whose time does not count here."""
+        self._presence.note_return()
+
     def note_earlier_page(self) -> None:
         """Records that the annotator works on a page from before this sitting, so that its time is not known."""
         self._presence.began_earlier = True

@@ -31,6 +31,10 @@ class Presence:
             self._active_s += away_s
         self._last_activity_s = now_s
 
+    def note_return(self) -> None:
+        """Notes that the person returns from other work, whose time does not count for this response."""
+        self._last_activity_s = self._now_s()
+
     def begin(self) -> None:
         """Starts with another response, which is now shown."""
         now_s = self._now_s()

@@ -146,6 +146,8 @@ class AnnotationSeat(BaseSeat):
         shown."""
         if self.search is None:
             return False
+        if self.search.relabelling is not None:
+            self.own_desk.note_return()
         if self.search.shows_utterance:
             self.search.relabelling = None
         else:

@@ -25,7 +25,9 @@ from harness.model.annotation import (
 )
 from harness.model.errors import LogFull
 from harness.model.understanding import Slot
+from harness.web.annotators_site import AnnotationSeat, UtteranceSearch
 from tests.annotation_projects import CONCEPTS, LABELS, annotation_project, repeated
+from tests.unit.annotation.sittings import Bench
 from tests.unit.web.annotation.visitors import Premises, heading
 from tests.unit.web.visitors import Browser, fields_of
 
@@ -370,6 +372,27 @@ def test_labels_are_changed_and_what_was_in_sight_comes_back(premises: Premises,
     assert listed(page)["u0"] == "booking + yes_please"
     ann.press("back", page)
     assert (heading(ann.page()), fields_of(ann.page())["struck"]) == (before, ["1"])
+
+
+@pytest.mark.parametrize("is_saved", [True, False])
+def test_time_on_a_reopened_utterance_counts_only_there(premises: Premises, is_saved: bool) -> None:
+    bench = Bench()
+    seat = AnnotationSeat(premises.room, bench.desk(), search=UtteranceSearch())
+    bench.wait(seat.desk, 10)
+    assert seat.search is not None
+    seat.search.relabelling = bench.desk(again=["u1"])
+    bench.wait(seat.desk, 100)
+    if is_saved:
+        seat.desk.toggle("play")
+        seat.desk.save()
+    while seat.search is not None:
+        seat.back()
+    bench.wait(seat.desk, 5)
+    seat.desk.toggle("stop")
+    seat.desk.save()
+    own_row = bench.rows[-1]
+    assert isinstance(own_row, Labelled)
+    assert own_row.time_s == 15
 
 
 def test_undo_takes_back_just_the_change(premises: Premises, ann: Browser) -> None:
