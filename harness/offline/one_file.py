@@ -402,15 +402,15 @@ class FilePlayer:
         tracks = None if cache is None else cache.tracks(facts, sound.sha256)
         if tracks is None:
             tracks = compute_scores(engine, sound.blocks())
-            if cache is not None and 0 not in constant.values:
+            is_rejected = 0 in constant.values and _wants_sound(file)
+            if cache is not None and not is_rejected:
                 cache.put(facts.fingerprint, sound.sha256, tracks, sound.samples, sound.rate_hz)
             return spots_in(tracks, rule)
         self.cached_s += sound.samples / sound.rate_hz
         self.cached_files += 1
-        spots = spots_in(tracks, rule)
-        if not constant.decided and (file.labels or (not spots and _wants_sound(file))):
+        if not constant.decided and _wants_sound(file):
             constant.read(sound.blocks())  # the scores were stored, so that the sound was not read
-        return spots
+        return spots_in(tracks, rule)
 
 
 def _wants_sound(file: ListedFile) -> bool:

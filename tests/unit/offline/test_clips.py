@@ -273,6 +273,17 @@ def test_scores_that_were_stored_before_do_not_make_silence_a_miss(tmp_path: Pat
     assert player.play(file).rejected is RejectReason.SILENT
 
 
+@pytest.mark.parametrize("value", [0, -20_000])  # the engine finds something in the last one
+def test_scores_of_silence_are_stored_where_it_counts_so_that_a_sweep_has_them(tmp_path: Path, value: int) -> None:
+    file = constant(tmp_path / "a.wav", value)
+    cache = ScoreCache(tmp_path / "scores", lambda line: None)
+    player = FilePlayer(LateEngine(), Evaluation(Task("late", ""), hashes=True), cache)
+    ambient = player.play(replace(file, kind=ListKind.OOV))
+    assert ambient.rejected is None
+    assert cache.tracks(FACTS, ambient.sha256) is not None
+    assert player.play(file).rejected is RejectReason.SILENT
+
+
 def test_single_nonzero_sample_counts_as_sound(tmp_path: Path) -> None:
     for position in (0, 100, 31_999):
         samples = np.zeros(32_000, np.int16)
