@@ -142,7 +142,8 @@ class EvaluatedEngine:
 class EngineRow:
     """An engine's results.
 
-    - own: the counts as it ran.
+    - own: the counts as it ran. own_interval, own_rate_interval: the intervals of its false rejects and of its false
+      accepts per hour, as in the log.
     - equal: the counts at the threshold that gives the rate of false accepts at which all are compared. None without
       such a threshold.
     - equal_interval: the interval of the false rejects at `equal`, with each cluster as a whole.
@@ -155,6 +156,8 @@ class EngineRow:
 
     name: str
     own: PointFigures
+    own_interval: Interval | None
+    own_rate_interval: Interval | None
     equal: PointFigures | None
     equal_interval: Interval | None
     difference: Difference | None
@@ -244,6 +247,8 @@ def _engine_row(
     return EngineRow(
         name=engine.name,
         own=engine.as_run,
+        own_interval=engine.own_interval,
+        own_rate_interval=engine.counted.false_accepts,
         equal=equal,
         equal_interval=equal_interval,
         difference=difference,

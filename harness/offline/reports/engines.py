@@ -33,7 +33,9 @@ def accuracy_table(table: EnginesTable) -> Table[EngineRow]:
             Field(
                 "as_run",
                 "FR as run",
-                lambda row: figures_json(row.own),
+                lambda row: (
+                    figures_json(row.own) | {"fa_per_hour_95": row.own_rate_interval, "fr_95": row.own_interval}
+                ),
                 lambda row: percent(row.own.false_rejects),
                 gives_way=3,
             ),

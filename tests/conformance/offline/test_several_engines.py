@@ -122,6 +122,28 @@ def test_a_report_from_the_log_knows_the_talkers_and_gives_the_same_verdict(here
     assert "the column talker has other values for some files" in str(refused.exception)
 
 
+@pytest.mark.parametrize("conditions", [(), ("--conditions", "c.yaml")])
+def test_results_as_run_have_the_intervals_of_the_log_in_json_and_on_the_page(
+    here: Path, conditions: tuple[str, ...]
+) -> None:
+    rows = [f"yes/{name}.wav,{talker}" for name, talker in zip("abcd", "xxyz", strict=True)]
+    (here / "m.csv").write_text("\n".join(["audio,talker", *rows]) + "\n")
+    (here / "c.yaml").write_text("conditions: gains\nmatrix:\n  axes:\n    gain_db: [0, -0.5]\n")
+    engines = ("-t", SCORES, "-t", SPOTS)
+    outputs = ("-l", "x.log", "--html", "page.html")
+    succeeded(harness("evaluate", *engines, "--in", "m.csv", "--out", "no", *conditions, "--sweep", *outputs))
+    page = html.unescape((here / "page.html").read_text())
+    for engine in json.loads((here / "x.det.json").read_text())["engines"]:
+        lines = (here / f"x.{engine['engine']}-boom.log").read_text()
+        own = engine["as_run"]
+        for name, scale, key, digits in (("frratio", 100, "fr_95", 1), ("farate", 1, "fa_per_hour_95", 0)):
+            ends = re.search(rf"^INFO x-{name}-interval ([\d.]+) to ([\d.]+) ", lines, re.M)
+            assert ends is not None
+            low, high = map(float, ends.groups())
+            assert [scale * end for end in own[key]] == pytest.approx([low, high], abs=1e-3)
+            assert f"–{high:.{digits}f}" in page
+
+
 def test_development_lists_choose_the_point_of_each_engine(here: Path, sounds: Sounds) -> None:
     for folder, loud in (("dev-yes", [1.5]), ("dev-no", [])):
         (here / folder).mkdir()
