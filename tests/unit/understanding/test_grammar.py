@@ -132,7 +132,7 @@ def test_a_false_start_is_not_a_slot(tmp_path: Path) -> None:
 
 
 def test_a_grammar_that_cannot_give_so_many_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="give only about 40 different sentences"):
+    with pytest.raises(InputError, match="yield only about 40 different sentences"):
         numbers(tmp_path, max_number=40, train=30, test=20)
     assert len(numbers(tmp_path, max_number=40, train=30).utterances) == 30
 
