@@ -187,9 +187,10 @@ def _query_results(limits: Limits, totals: Totals, wake: WakeProgress | None) ->
     unfinished, again, effects = totals.planned - totals.finished, totals.again, totals.effects
 
     def share_result(name: str, share: Share) -> NamedResult:
+        # Shares are compared as quotients, like the verdict: as a float, 0.56 * 25 is more than 14.
         bound = getattr(limits, name)
         best_count = share.count + unfinished + again  # one that is played again may be in the total already
-        settled = bound is not None and share.total > 0 and best_count < bound * (share.total + unfinished)
+        settled = bound is not None and share.total > 0 and best_count / (share.total + unfinished) < bound
         return name, LimitResult(share.value, counted(share.total, "trial"), share.interval, settled)
 
     yield share_result("min_recognised_share", totals.recognised)

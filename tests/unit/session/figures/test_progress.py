@@ -577,6 +577,17 @@ def test_a_limit_is_not_settled_while_a_trial_is_to_be_played_again() -> None:
     assert verdicts() == {"OPEN"}
 
 
+def test_a_limit_that_can_still_be_reached_exactly_is_open() -> None:
+    rows = Rows.of(*[planned(number) for number in range(1, 26)])
+
+    verdicts = []
+    for number in range(1, 13):
+        rows.trial(f"time-{number}", Outcome.MISHEARD, Recognition.NO, latency_s=None)
+        limits = limits_so_far(Limits(min_recognised_share=0.56), Stopping(), progress_of(rows), None)
+        verdicts += [limit.verdict.value for limit in limits]
+    assert verdicts == ["OPEN"] * 11 + ["FAIL"]  # 14 of 25 is 56 %, and 13 is less
+
+
 def test_a_pause_that_began_in_the_trial_before_is_not_subtracted_twice() -> None:
     rows = Rows.of(planned(1), planned(2))
     rows.add(TrialStarted("time-1", 1))
