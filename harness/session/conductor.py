@@ -119,7 +119,9 @@ class Conductor:
                     self._serve()
                 else:
                     self._await_transcriptions()
-                    run.ending = run.ending or EndReason.COMPLETED
+                    self._await_clips()
+                    if not run.resumption.pending():  # a trial may have been re-run meanwhile
+                        run.ending = run.ending or EndReason.COMPLETED
             self._await_clips()
             self._takes.restore()
             run.append(SessionFinished(run.ending))
@@ -166,7 +168,7 @@ class Conductor:
     def _await_clips(self) -> None:
         """After a complete plan, waits for the sound after the last wake events. Otherwise keeps the sound so far."""
         clips, clock = self._run.clips, self._run.context.clock
-        is_complete = self._run.ending is EndReason.COMPLETED
+        is_complete = self._run.ending in (None, EndReason.COMPLETED)
         all_heard_s = threads.monotonic() + (clock.real_s(clips.longest_s) if is_complete else 0.0)
         while clips.pending and threads.monotonic() < all_heard_s + LAST_CLIPS_S:
             if not is_complete or threads.monotonic() > all_heard_s:
