@@ -28,6 +28,7 @@ from sizes import sized
 
 from harness.model.observation import Intent, ResponseText, Transcript
 from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
 from tests.conformance.boards import posix_board
 from tests.conformance.serial_bench import Bench
 from tests.seen import until
@@ -115,7 +116,7 @@ def measure(name: str, seconds: float, *, inject: bool = False) -> None:
         errors_us = np.array([abs(event.at.at_s - true_s) for event, true_s in zip(events, truth_s, strict=True)]) * 1e6
         stated_us = np.array([event.at.error_s for event in events]) * 1e6
         framed = bench.driver.framed_peer
-        fit = framed.session.clock.fit() if framed is not None else None
+        fit = framed.session.clock.fit("board", Stamp(0.0, 0.0)) if framed is not None else None
         drift = f"{fit.skew_ppm:.1f}" if fit is not None else "?"
         print(
             f"{name:<12} {len(errors_us):>6} events   error {_spread(errors_us)}   stated {_spread(stated_us)}   "
