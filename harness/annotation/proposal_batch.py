@@ -246,7 +246,10 @@ def training_lines(training: TriTraining) -> Iterator[str]:
     if training.known_texts:
         yield f"{training.known_texts} of these have the text of a labelled utterance"
     if training.shared_texts:
-        yield f"{training.shared_texts} held-out texts are also training texts: results are optimistic"
+        shared = counted(
+            training.shared_texts, "held-out text is also a training text", "held-out texts are also training texts"
+        )
+        yield f"{shared}: results are optimistic"
     labelled = [vote for vote in training.voted if vote.intents is not None]
     total = len(training.voted)
     yield (

@@ -32,6 +32,7 @@ from harness.rating.rater_player import ItemPlayer, RaterPlayer
 from harness.rating.rating_room import RatingRoom
 
 DONE, WRONG_LINE, NOT_SAVED = 0, 2, 3  # Exit statuses, as for wrong usage and for any fault.
+SCRIPT_ENDS = "the script ends here, since its later lines would apply to another response"
 REFRESH_S = 10.0
 """After this time, the sessions are read again when a line has been carried out."""
 SAVE_OR_NOT = "`save` saves this, `back` returns to the last question, `leave` leaves the aid without saving"
@@ -122,7 +123,7 @@ class PlainSitting:
             self._status = NOT_SAVED
             return self._is_person
         if problem:
-            self._print([problem])
+            self._print([problem] if self._is_person else [problem, SCRIPT_ENDS])
             self._status = DONE if self._is_person else WRONG_LINE
         return not problem or self._is_person
 

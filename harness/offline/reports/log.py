@@ -16,7 +16,7 @@ from harness.base.plain_json import to_plain
 from harness.base.processor import values_by_name
 from harness.base.text_table import shown
 from harness.model.frozen import frozen
-from harness.model.numbers import counted, exact
+from harness.model.numbers import counted, exact, exposure
 from harness.model.offline import FileOutcome, LabelledPhrase, ListKind, OfflineSpot, RejectReason
 from harness.model.transcript import Normalisation, WordCounts
 from harness.offline import wake_log
@@ -29,6 +29,7 @@ from harness.offline.journal_lines import JournalHeader, JournalledOutcome, Work
 from harness.offline.request import DeclaredLimits
 from harness.statistics.intervals import Interval
 from harness.statistics.text import TOO_FEW_VOICES, basis
+from harness.statistics.verdict import DeclaredLimit
 
 SUMMARY_FORMAT = 1
 SDK_NAME = "voice-harness"
@@ -446,8 +447,19 @@ def limit_failures(limits: DeclaredLimits, figures: Figures) -> Iterator[str]:
     for limit in limits_of(limits, figures):
         if limit.fails_run:
             on_estimate = limit.on_bound and limit.found is not None and limit.found <= limit.wanted
-            hint = " (--limits-on estimate would let it pass)" if on_estimate else ""
-            yield f"{limit.name}: {limit.sentence}{hint}"
+            yield f"{limit.name}: {limit.sentence}{_ways_to_pass(limit, figures) if on_estimate else ''}"
+
+
+def _ways_to_pass(limit: DeclaredLimit, figures: Figures) -> str:
+    """What would let a limit hold that only the estimate meets."""
+    needed = ""
+    if limit.name == "--max-fa-per-hour" and limit.wanted and not figures.clustered:
+        from harness.statistics.planning import hours_for_limit  # here, since it imports SciPy
+
+        count = figures.counts.false_accepts(figures.counting)
+        hours = exposure(hours_for_limit(limit.wanted, count))
+        needed = f"with {counted(count, 'false accept')}, it needs {hours} of audio; "
+    return f" ({needed}--limits-on estimate would let it pass)"
 
 
 def head_of(run: EvaluationRun, figures: Figures) -> wake_log.WakeLog:

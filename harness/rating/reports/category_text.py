@@ -183,7 +183,7 @@ def interval_in_words(figures: CategoryFigures) -> str:
         case Method.CLUSTERED:
             return f"{kind}; clustered over {queries}. {OF_A_RUN}"
         case Method.WILSON:
-            return f"{kind}; Wilson over {queries}, each asked once"
+            return f"{kind}; Wilson over {queries}, each counted once"
         case Method.TOO_FEW:
             reason = f"a single query, asked {counted(figures.total, 'time')}, does not generalise to others"
             return f"none: {reason}. {OF_A_RUN}"

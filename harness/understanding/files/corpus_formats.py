@@ -187,6 +187,8 @@ def _counted_noun(number: int, noun: str) -> str:
 
 ID, INTENT, TEXT = "id", "intent", "text"
 _INTENT_HEADERS = frozenset({INTENT, "intents", "intention", "intentions", "intentlabel", "intentlabels", "intentname"})
+_ANNOTATION_COLUMNS = ("slots", "tags")
+"""Names of columns that would be annotations in other formats. As groups, they would be lost without a word."""
 _CSV_EXAMPLE = "Write a header, then a row for each utterance: id,intent"
 
 
@@ -272,6 +274,9 @@ def _check_header(columns: list[str], line: int, problems: Problems) -> None:
             problems.add(line, 0, f"column {index + 1} has no name", "Name it, or remove its comma from every row")
         elif columns.index(name) < index:
             problems.add(line, 0, f"two columns have the name {shown(name)}", "Rename one")
+        elif name.lower() in _ANNOTATION_COLUMNS:
+            remedy = "Write slots as JSONL, or rename the column if results are to be grouped by it"
+            problems.add(line, 0, f"a CSV file of intents has no slots, but a column {shown(name)}", remedy)
 
 
 KEYS = ("id", "text", "intents", "tags", "slots", "groups", "scores", "cost")

@@ -12,6 +12,7 @@ from harness.base.text_file import safe_csv
 from harness.base.whole_file import atomic_folder, disk_errors, write_atomically
 from harness.model.choices import SPLIT
 from harness.model.errors import InputError, Place
+from harness.model.numbers import counted
 from harness.model.understanding import JOINT, Chunking, Corpus, Slot, Utterance, joined
 from harness.understanding.tag_chunks import OUTSIDE, chunks
 
@@ -19,20 +20,30 @@ from harness.understanding.tag_chunks import OUTSIDE, chunks
 def tags_of(utterance: Utterance) -> tuple[str, ...] | None:
     """An utterance's tags, or tags made from its slots. None if slots are not annotated.
 
-    InputError for slots that overlap or have no place, which BIO cannot represent.
+    InputError for slots that BIO cannot represent: without a position, that overlap, or with a blank in their concept.
     """
     if utterance.tags is not None or utterance.slots is None:
         return utterance.tags
     tags = [OUTSIDE] * len(utterance.words)
     for slot in utterance.slots:
         start, end = slot.start, slot.end
-        is_free = end is not None and end <= len(tags) and all(tag == OUTSIDE for tag in tags[start:end])
-        if start is None or end is None or not is_free or len(slot.concept.split()) != 1:
-            slot_named = f"the slot {slot.concept!r} of {utterance.id!r}"
-            problem = f"{slot_named} has no position, contains a space, or shares a word with another"
-            raise InputError(problem, place=utterance.place, remedy="Write JSONL, which can hold it")
+        if start is None or end is None:
+            remedy = "Add its `start` and `end`, counted in words. In a file, only JSONL keeps slots without them"
+            raise _untaggable(utterance, slot, "has no position", remedy)
+        if end > len(tags):
+            raise _untaggable(utterance, slot, f"ends at word {end}, but the text has {counted(len(tags), 'word')}")
+        if any(tag != OUTSIDE for tag in tags[start:end]):
+            raise _untaggable(utterance, slot, "shares a word with another slot")
+        if len(slot.concept.split()) != 1:
+            raise _untaggable(utterance, slot, "contains a space")
         tags[start:end] = [f"B-{slot.concept}", *[f"I-{slot.concept}"] * (end - start - 1)]
     return tuple(tags)
+
+
+def _untaggable(
+    utterance: Utterance, slot: Slot, problem: str, remedy: str = "Correct it. In a file, JSONL can keep it as it is"
+) -> InputError:
+    return InputError(f"the slot {slot.concept!r} of {utterance.id!r} {problem}", place=utterance.place, remedy=remedy)
 
 
 def slots_of(utterance: Utterance) -> tuple[Slot, ...]:

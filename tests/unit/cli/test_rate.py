@@ -115,6 +115,7 @@ def test_a_wrong_line_is_answered_and_ends_a_script(session: Path, line: str, an
     result = rate(session, f"{line}\n1\n")
     assert result.exit_code == 2
     assert answer in result.output
+    assert "the script ends here" in result.output
     assert "\x1b" not in result.output
     assert given(session) == [], "the lines after it would be about another response"
 

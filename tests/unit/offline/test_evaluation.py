@@ -231,7 +231,7 @@ def test_limit_failure_states_the_result_and_a_looser_option() -> None:
     (failure,) = limit_failures(DeclaredLimits(false_accepts_per_hour=0.5), HOURS)
     assert failure == (
         "--max-fa-per-hour: false accepts per hour ≤ 0.5: found 0.20 (interval up to 0.72), fails "
-        "(--limits-on estimate would let it pass)"
+        "(with 2 false accepts, it needs 14.449 h of audio; --limits-on estimate would let it pass)"
     )
     (failure,) = limit_failures(DeclaredLimits(false_accepts_per_hour=0.5), TENTH)
     assert failure == "--max-fa-per-hour: false accepts per hour ≤ 0.5: no data, undecided"

@@ -130,6 +130,7 @@ def test_other_columns_are_groups_and_text_is_the_words(tmp_path: Path) -> None:
         ('id,intent\n"1,a\n', ":2:1: a quote is not closed"),
         ("id,intent\n ,a\n", ":2: the row has no id"),
         ("name,intent\n1,a\n", ":1: the header has no column id: found 'name,intent'; expected id,intent"),
+        ("id,text,intent,Slots\n1,hi,a,{}\n", ":1: a CSV file of intents has no slots, but a column 'Slots'"),
         ("id,intents\n1,a\n", ":1: the header has no column intent: found 'id,intents'; expected id,intent. Write a"),
         ("\nID,labels\n1,a\n", ":2: the header has no column intent: found 'id,labels'; expected id,intent"),
         ("id;intent\n1;a\n", ":1:1: the columns are separated by semicolons, not by commas. Save the file with commas"),
@@ -342,6 +343,7 @@ def test_splits_become_folders_and_slots_become_tags(tmp_path: Path) -> None:
     ("slots", "intents", "message"),
     [
         ((Slot("c"),), ("a",), "has no position"),
+        ((Slot("c", None, 0, 9),), ("a",), "ends at word 9, but the text has 2 words"),
         ((Slot("c", None, 0, 1), Slot("d", None, 0, 2)), ("a",), "shares a word"),
         ((Slot("c d", None, 0, 1),), ("a",), "a space"),
         ((), None, "is not annotated in intents, but 1 of 2 are"),
