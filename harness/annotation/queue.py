@@ -121,7 +121,8 @@ class Queues:
                 continue
             if part.proposed is not None:
                 open_by_intents[part.proposed].append(utterance)
-                totals[part.proposed] += part.reviewed != part.proposed
+                if part.reviewed != part.proposed:  # else it was counted above
+                    totals[part.proposed] += 1
                 continue
             by_hand.append(utterance)
             if part.skipped is not None:

@@ -7,11 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from harness.model.choices import ALPHA as ALPHA
-from harness.model.choices import POWER as POWER
+from harness.model.choices import ALPHA, POWER
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
-from harness.statistics.intervals import CONFIDENCE, Share, clopper_pearson, mean_ends
+from harness.statistics.intervals import CONFIDENCE, Share, mean_ends, share_ends
 from harness.statistics.special_functions import special
 from harness.statistics.voices import over_voices
 
@@ -27,7 +26,10 @@ def hours_for_claim(below_per_hour: float, events: int = 0, confidence: float = 
 
 
 def hours_for_limit(below_per_hour: float, events: int = 0, confidence: float = CONFIDENCE) -> float:
-    """Hours after which the interval of `events` false accepts (`intervals.garwood`) ends at `below_per_hour`."""
+    """Hours after which the interval of `events` false accepts (`intervals.garwood`) ends at `below_per_hour`.
+
+    Limits need as many, since they are compared with the two-sided interval. `hours_for_claim` is one-sided.
+    """
     return mean_ends(events, confidence)[1] / below_per_hour
 
 
@@ -39,8 +41,8 @@ def utterances_for_claim(below: float, expected: float, confidence: float = CONF
     if not 0 <= expected < below < 1:
         raise ValueError(f"a share of {expected} cannot be shown to lie below {below}")
     for total in range(1, MAX_UTTERANCES):
-        interval = clopper_pearson.__wrapped__(round(expected * total), total, confidence)
-        if interval is not None and interval[1] < below:
+        count = round(expected * total)
+        if share_ends(count, total - count, confidence)[1] < below:
             return total
     raise ValueError(f"more than {MAX_UTTERANCES} utterances are needed to distinguish {expected} from {below}")
 
