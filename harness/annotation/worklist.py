@@ -142,7 +142,7 @@ class Worklist:
         error, target = self.queue.error, self._project.target_error
         if error is None:
             return ""
-        words = f"estimated error of the rest: {percent(error, 1)}"
+        words = f"estimated label error in the remaining utterances: {percent(error, 1)}"
         return f"{words}: the target is reached" if error <= target else f"{words}, target {percent(target, 1)}"
 
     def write(self, rows: Sequence[AnnotationRow]) -> None:

@@ -104,7 +104,7 @@ _REQUEST_OPTIONS = option_group(
         metavar="SECONDS",
     ),
     conditions=option(
-        "YAML file of noises, rooms and channels; every recording is evaluated in each of them.",
+        "YAML file of conditions (noise, room, channel). Every recording is evaluated under each condition.",
         default="",
         metavar="FILE",
     ),
@@ -137,7 +137,7 @@ _REQUEST_OPTIONS = option_group(
     shard=option(
         "Run shard I of N only; `harness evaluate merge` joins the shards.", callback=_parse_shard, metavar="I/N"
     ),
-    resample=flag("Resample files with another sample rate.", show_default="reject them"),
+    resample=flag("Resample files whose sample rate differs from the system's.", show_default="reject them"),
     continuous=flag("Keep the engine's state from one out-of-vocabulary file to the next."),
     lead_in_ref=option("Edge of a detection that must come after the lead-in.", default=LeadInRef.END),
     tail_s=option(

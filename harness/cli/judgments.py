@@ -61,7 +61,7 @@ def export(
     if csv_file == jsonl_file == parquet_file is None:
         raise InputError("no output file is given", remedy="Write --csv FILE, --jsonl FILE or --parquet FILE")
     if parquet_file == STREAM or csv_file == jsonl_file == STREAM:
-        raise InputError("only one of CSV and JSON lines can go to standard output", remedy="Give a file")
+        raise InputError("only one of CSV and JSON lines can go to standard output", remedy="Write one to a file")
     if parquet_file is not None:
         demand_parquet()
     rated = rated_sessions(RatedSessionOptions(named=sessions, round_id=None, with_programs=False))

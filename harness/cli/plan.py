@@ -174,8 +174,9 @@ def _plan_false_accepts(options: PlanOptions, below: float) -> PlanOutput:
         }
         for events in EVENTS
     ]
+    title = f"Hours that show fewer than {exact(below)} false accepts per hour"
     lines = [
-        f"Fewer than {exact(below)} false accepts per hour, at {exact(100 * confidence)} % confidence (exact):",
+        f"{title}, at {exact(100 * confidence)} % confidence (exact):",
         *_table(
             ("false accepts", "one-sided", "two-sided"),
             [

@@ -356,7 +356,7 @@ class PlainSitting:
             self._carry_out(lambda: self._save_and_show(lambda: self._desk.conclude(state)))
         elif isinstance(parse(line, self._keys), Category):
             # The rater may believe that this response is saved, and mean the next one.
-            self._carry_out(lambda: f"nothing was saved yet. {SAVE_OR_NOT}")
+            self._carry_out(lambda: f"nothing has been saved yet. {SAVE_OR_NOT}")
         else:
             return False
         return True

@@ -197,7 +197,7 @@ def _lines(result: RehearsalResult) -> Iterator[str]:
         yield f"  {line}"
     yield ""
     if not result.limits:
-        yield "The scenario declares no limit that can be rehearsed."
+        yield "The scenario sets no limits that a rehearsal can check."
     else:
         yield from _limit_table(result, width)
         yield "Shares of simulated runs. A bad device errs twice as often as a limit allows, or at a test's `bad` rate."

@@ -366,7 +366,7 @@ class Placement:
         for name, position_m in (("device", box.device_m), ("talker", talker)):
             if not all(NEAREST_M <= x <= size - NEAREST_M for x, size in zip(position_m, box.size_m, strict=True)):
                 place = ", ".join(fixed(x, 2) for x in position_m)
-                return f"the {name} would be at ({place}) m, outside the room or at a wall"
+                return f"the {name} would be at ({place}) m, outside the room or too close to a wall"
         if math.dist(talker, box.device_m) < NEAREST_M:
             return f"the talker would be less than {exact(NEAREST_M)} m from the device"
         if box.absorption >= 1:

@@ -492,7 +492,9 @@ def _named_recording(labelled_names: Collection[str], name: str) -> str | None:
             return key
     same_names = [key for key in labelled_names if PurePath(key).name == path.name]
     if len(same_names) > 1:
-        problem = f"the labels of {shown(same_names[0])} and {shown(same_names[1])} may both be its"
+        problem = (
+            f"the labels are ambiguous: {shown(same_names[0])} and {shown(same_names[1])} both match this recording"
+        )
         raise InputError(
             problem, place=Place(name), remedy="Call recordings in the labels as they are called in the list"
         )

@@ -136,7 +136,7 @@ def demand_local(files: Iterable[ListedFile]) -> None:
     for file in files:
         if local_file(file.path) is None:
             problem = "conditions need files on this computer, and this one is in a store or an archive"
-            raise InputError(problem, place=Place(file.listed), remedy="Copy or unpack it, and give the folder")
+            raise InputError(problem, place=Place(file.listed), remedy="Copy or unpack it, and give the local folder")
 
 
 CONDITION = "condition"
@@ -411,7 +411,7 @@ def _referenced_table_or_list(name: str, encoding: str | None) -> str | Collecte
         raise InputError("the list has no words for its recordings", place=Place(name), remedy=remedy)
     for recording, text in zip(table.names, table.texts, strict=True):
         if not text.strip():
-            raise InputError(f"the list has no words for {recording}", place=Place(name), remedy="Add them")
+            raise InputError(f"the list has no transcript for {recording}", place=Place(name), remedy="Add it")
     return table
 
 

@@ -122,7 +122,7 @@ class Mixer:
             needed_s = max(request.gap_s[0], speech.start / request.rate_hz) + after_gap_s + MIN_TAIL_S
             if needed_s > file_s:
                 problem = f"with the smallest gap, it needs {seconds(needed_s)}; recordings are {seconds(file_s)} long"
-                remedy = "Increase --file-minutes or --hours, decrease --gap, or remove it"
+                remedy = "Increase --file-minutes or --hours, decrease --gap, or remove this recording"
                 raise InputError(problem, place=Place(path), remedy=remedy)
         self._unused_phrases: list[int] = []
 

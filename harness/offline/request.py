@@ -110,7 +110,7 @@ class EvaluationRequest:
                 remedy="Give folders with --in (with the phrase) and --out (without), or lists with -i, --oov or -c",
             )
         if self.labels and not self.long:
-            raise InputError("--long-labels needs the recordings", remedy="Give them with --long")
+            raise InputError("--long-labels requires --long", remedy="Give the recordings with --long")
         if self.tier and not self.long:
             raise InputError("--tier applies to labelled recordings", remedy="Give them with --long")
         if self.encoding:

@@ -255,8 +255,8 @@ class Assets:
         """End of the phrase from the comment in the file, s; notes an impossible value."""
         ends_s = phrase_end_s(Path(path))
         if ends_s is not None and not 0 < ends_s <= duration_s:
-            comment = f"the comment in {Path(path).name!r}"
-            problem = f"{comment} puts the end of the phrase at {exact(ends_s)} s of {moment(duration_s)}"
+            comment = f"the comment in {Path(path).name!r} puts the end of the phrase at {exact(ends_s)} s"
+            problem = f"{comment}, outside the recording ({moment(duration_s)})"
             self._findings.add(key_path, problem, "Correct the comment in the file")
         return ends_s
 

@@ -69,7 +69,7 @@ class EquipmentKeys(Keys):
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
 
     driver: str | None = optional("Name of a driver.")
-    same_as: str | None = optional("Name of a loudspeaker entry whose driver is used, instead of `driver`.")
+    same_as: str | None = optional("Name of the loudspeaker entry whose driver to share. Replaces `driver`.")
     position: Id | None = optional(
         "Position in the room; the matrix selects loudspeakers by position. Default for a loudspeaker: its name."
     )
@@ -95,7 +95,10 @@ class StandKeys(Keys):
 
     driver: str = Field(description="Name of a driver.")
     moves: Text = Field(description="What the stand sets: a matrix axis, or a name for `device_settings`.")
-    move: Text = preset("{value}", "Command that moves the stand. {value} is the number; {value:.1f} has one decimal.")
+    move: Text = preset(
+        "{value}",
+        "Command that moves the stand. {value} is the target position; {value:.1f} writes it with one decimal place.",
+    )
     done: Text = preset(
         "", "Expression for what the stand reports when it has arrived; {value} is the number. Default: anything."
     )
@@ -176,7 +179,7 @@ class BenchKeys(Keys):
     bench: Id = Field(description="Name of the bench.")
     title: Text = preset("", "Title. Default: the name.")
     sound_server: Literal["system", "virtual_lab"] = preset(
-        "system", "Sound devices to use: those of the system or of the virtual_lab."
+        "system", "Which sound devices to use: `system` (this computer's) or `virtual_lab`."
     )
     room: Text = preset("", "Name of the room, for the log; in the virtual lab, one of its rooms.")
     operator: Annotated[OperatorPresence, enum_validator(OperatorPresence)] = preset(

@@ -98,7 +98,7 @@ def _demand_reports(
         return
     evidence = trial.evidence or scenario.defaults.evidence
     if evidence is Evidence.DEVICE and not reports(device, ObservationKind.TRANSCRIPT):
-        problem = f"the trial {trial.id!r} requires evidence: device, but {device.id!r} reports no transcript"
+        problem = f"the trial {trial.id!r} requires `evidence: device`, but {device.id!r} reports no transcripts"
         raise UnmetNeed(problem, place=place, remedy="Write `evidence: auto` or `operator`")
     _demand_state(trial, device, findings.place((*key_path, "effect")))
     if trial.memory is not None:
@@ -334,7 +334,7 @@ def _check_power(scenario: Scenario, bench: Bench, findings: Findings) -> None:
         )
         for device in addressed_devices(trial, bench):
             if device.id not in switches:
-                problem = f"the trial {trial.id!r} power cycles {device.id!r}, which has no switch on the bench"
+                problem = f"the trial {trial.id!r} power-cycles {device.id!r}, but the bench has no power switch for it"
                 remedy = f"Add `power: {{{device.id}: {{driver: …}}}}` to the bench"
                 findings.add(key_path, problem, remedy, key=True)
             elif _needs_absent_operator(bench, switches[device.id].connection):

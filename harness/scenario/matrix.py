@@ -210,7 +210,7 @@ def check_openings(matrix: Matrix, trials: tuple[TrialTemplate, ...], defaults: 
                 )
             if trial.kind.asks and not trial.wake:
                 problem = f"{trial.id!r} has no wake phrase, which an opening needs"
-                findings.add(entry_path, problem, "Remove `wake: false`, or exclude the opening")
+                findings.add(entry_path, problem, "Remove `wake: false`, or leave the opening out")
             min_pause_s = MIN_LISTENING_PAUSE_S
             if noise_before_s:
                 min_pause_s += noise_before_s if trial.kind.asks else trial.lead_in_s

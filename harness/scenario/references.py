@@ -111,7 +111,7 @@ def _check_words(text: str, key_path: KeyPath, rule: RecognitionRule, findings: 
     if not text:
         return  # The reader has already noted why it is missing.
     if rule.normalisation is Normalisation.SNOR and (id_ := split_id(text)[1]):
-        problem = f"({id_}) would be an utterance id under {rule.name!r}, which only an sro can have"
+        problem = f"under {rule.name!r}, ({id_}) would be read as an utterance id, and only `sro` may contain one"
         findings.add(key_path, problem, "Remove the brackets or the word, or write it as `sro: …`")
         return
     try:

@@ -113,7 +113,7 @@ def check_kind(keys: TrialKeys, key_path: KeyPath, findings: Findings) -> None:
             (*key_path, "level_dbfs"), "the trial has both `level` and `level_dbfs`", "Remove one of the two", key=True
         )
     if keys.kind is TrialKind.WAKE and "recordings" in keys.model_fields_set and "voice" in keys.model_fields_set:
-        findings.add((*key_path, "voice"), "recordings cannot have a voice", "Remove `voice`", key=True)
+        findings.add((*key_path, "voice"), "`voice` does not apply to recordings", "Remove `voice`", key=True)
 
 
 def _refuse_no_recordings(names: str | list[str] | None, key_path: KeyPath, findings: Findings) -> None:
@@ -218,7 +218,7 @@ def _probe_spec(
     phrase = text_of(probe.phrase, (*key_path, "probe", "phrase")) if probe.phrase is not None else None
     voice = voice_of(probe.voice, (*key_path, "probe", "voice"))
     if probe.recording is not None and probe.voice is not None:
-        findings.add((*key_path, "probe", "voice"), "a recording cannot have a voice", "Remove `voice`", key=True)
+        findings.add((*key_path, "probe", "voice"), "`voice` does not apply to recordings", "Remove `voice`", key=True)
     recording = (
         assets.sound_path(probe.recording, (*key_path, "probe", "recording")) if probe.recording is not None else ""
     )

@@ -27,7 +27,11 @@ TRIAL_COLUMNS: tuple[tuple[str, ColumnContent, str], ...] = (
     ("outcome", TEXT, "Outcome of the take."),
     ("recognition", TEXT, "Whether the deciding attempt was recognised."),
     ("evidence", TEXT, "What decided it: the device, an operator, or nothing."),
-    ("attempts", WHOLE, "Attempts of the take that counts; 0 if it was not proven."),
+    (
+        "attempts",
+        WHOLE,
+        "Number of attempts in the take that counts; 0 if nothing showed that the device was listening.",
+    ),
     ("heard", TEXT, "Transcript of the deciding attempt, from the device or an operator."),
     ("errors", WHOLE, "Word errors in that transcript."),
     ("words", WHOLE, "Reference words."),

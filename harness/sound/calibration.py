@@ -182,7 +182,7 @@ def check_comparable(loudspeakers: list[Equipment], microphone: Equipment | None
     places = {part.calibration.at: part.id for part in parts if part.calibration}
     if len(places) > 1:
         places_text = ", ".join(f"{name} at {place!r}" for place, name in places.items())
-        remedy = "Calibrate them all at one place, where the microphone is"
+        remedy = "Calibrate all of them in the same place: at the microphone"
         findings.add(key_path, f"levels at different places cannot be compared ({places_text})", remedy, key=True)
 
 

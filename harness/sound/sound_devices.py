@@ -82,8 +82,8 @@ def list_command(sound_server: str) -> str:
 
 
 NO_DEVICE = {
-    "system": "Check the sound server: pactl info. Connect a sound device, or write `sound_server: virtual_lab` in "
-    "the bench",
+    "system": "Check the sound server with `pactl info`. Connect a sound device, or set `sound_server: virtual_lab` "
+    "in the bench file",
     "virtual_lab": "Restart the virtual lab: harness admin lab down, then harness admin lab up",
 }
 """Sound server of a bench → what to do if it has no device."""

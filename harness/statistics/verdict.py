@@ -197,7 +197,7 @@ class DeclaredLimit:
             reach = "down" if self.least else "up"
             result = f"found {self.found_text} (interval {reach} to {self._value_text(self.bound)})"
         if self.verdict is LimitVerdict.MARGINAL and self.bound is None:
-            return f"{self.limit_text}: {result}, holds, but too little was measured for an interval"
+            return f"{self.limit_text}: {result}, holds, but with too little data for an interval"
         return f"{self.limit_text}: {result}, {self.verdict.in_words}"
 
 

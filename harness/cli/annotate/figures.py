@@ -124,7 +124,7 @@ def agreement(
                 f"{unknown!r} has not labelled anything in this project", remedy=f"Annotators: {annotators or 'none'}"
             )
         if len(set(only)) == 1:
-            problem = f"--annotator gives only {only[0]!r}, and a comparison needs two"
+            problem = f"--annotator names only {only[0]!r}, but a comparison needs two annotators"
             raise InputError(problem, remedy="Repeat it with another name, or omit it")
         pairs = annotator_agreement.pairs_of_annotators(room.utterances, room.label_set, ledger, only)
         joint_agreement = None if differing else annotator_agreement.all_annotators(room.utterances, ledger, only)

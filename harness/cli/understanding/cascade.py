@@ -55,7 +55,7 @@ class CascadeSources:
     gold: str | None = option("Annotated reference texts.", metavar="FILE|FOLDER", show_default="the session's")
     split: str | None = option("Split of a gold folder: train, dev, test.", metavar="NAME")
     heard: tuple[str, ...] = repeatable(
-        "Transcripts by id: JSONL, trn or CSV, instead of a session. Several recognisers are compared.",
+        "Transcripts by id: JSONL, trn or CSV, instead of a session. Repeat to compare recognisers.",
         metavar="[NAME=]FILE",
     )
     model: Path | None = option("Folder of a trained model.", metavar="FOLDER")
@@ -523,7 +523,7 @@ def _session_texts(
     names = " ".join(map(str, folders))
     if not references:
         remedy = "Give --gold FILE with annotated utterances that have the ids of the scenario's queries"
-        raise InputError(f"no trial of {names} has gold", remedy=remedy)
+        raise InputError(f"no trial in {names} has a gold annotation", remedy=remedy)
     notes = [("attempt", f"{attempt} of each trial")]
     if count_without_gold:
         notes.append(("no gold", f"{count_without_gold:,} trials, which are not counted"))

@@ -79,7 +79,10 @@ def distribution(
         default=SPLIT,
         metavar="COLUMN",
     ),
-    labels: str | None = option("Declared intents. Each gets a row; others are reported.", metavar="LABELS.yaml|A,B,…"),
+    labels: str | None = option(
+        "Declared intents. Each gets a row, even if unused; any other intent makes the exit status 1.",
+        metavar="LABELS.yaml|A,B,…",
+    ),
     chunking: Chunking = chunking_option(),
     separator: str = separator_option(),
     attributes: tuple[str, ...] = attributes_option(),

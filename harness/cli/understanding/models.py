@@ -163,7 +163,7 @@ def predict(
         "System for intents and slots, or a recogniser; for --audio.", "-t", "--task", metavar="TASK"
     ),
     settings: tuple[str, ...] = setting_option("System setting; the last one wins."),
-    resample: bool = flag("Resample files with another sample rate.", show_default="reject them"),
+    resample: bool = flag("Resample files whose sample rate differs from the system's.", show_default="reject them"),
 ) -> None:
     """Predict the intents and slots of texts with a trained model, or of sounds with a system.
 

@@ -181,7 +181,7 @@ def _merge(shards: list[ScoreFile]) -> Iterator[SystemCounts]:
         if len(shard.systems) != len(first.systems):
             problem = f"there are {len(shard.systems)} systems here, but {len(first.systems)} in {first.name}"
         elif shard.zero != first.zero:
-            problem = f"0/0 is {shard.zero.name} here, but {first.zero.name} in {first.name}"
+            problem = f"--zero-division differs from the one in {first.name}"
         elif shard.labels != first.labels:
             problem = f"the declared labels differ from those in {first.name}"
         elif shard.outside != first.outside:

@@ -262,7 +262,7 @@ class HermesSpeaker(HermesSound):
                 self._end(stamp, complete=False, why=why)
                 return
             if delay_s > _BEGIN_ERROR_S:
-                self._outlet.remark(f"{play_id} was played up to {seconds(delay_s)} late")
+                self._outlet.remark(f"{play_id} may have started up to {seconds(delay_s)} late")
             self._end(stamp, complete=True)
 
     def close(self) -> None:

@@ -200,7 +200,7 @@ class FramesKeys(Keys):
         Checksum.NONE, "Checksum before the tail: none (default), sum8, sum16 (low byte first) or xor8."
     )
     checksum_from: int = preset(0, "Offset of the first byte in the checksum. Default 0.", ge=0, le=64)
-    max_bytes: int = preset(256, "Longest frame, bytes. Default 256.", ge=4, le=4096)
+    max_bytes: int = preset(256, "Maximum length of a frame, in bytes. Default 256.", ge=4, le=4096)
 
 
 class AudioKeys(Keys):

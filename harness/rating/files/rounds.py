@@ -64,7 +64,7 @@ def _check_setting(value: object) -> object:
     """A value of a plug-in's setting, as text; numbers may stand without quotes."""
     if isinstance(value, str | float) or is_integer(value):
         return str(value)
-    raise validation_error("a setting is neither text nor a number", "Write name: value; write yes or no for a switch")
+    raise validation_error("a setting is neither text nor a number", "Write `name: value`; for a switch, use yes or no")
 
 
 Word = Annotated[Category, enum_validator(Category)]

@@ -294,7 +294,7 @@ def vote_lines(item: AgreedItem, figures: AgreementFigures) -> Iterator[str]:
         yield summary
     right = figures.right(item)
     if item.consensus is not None and right.total:
-        yield f"right on known answers with {votes_in_words(item.votes)}: {_share_with_interval(right)}"
+        yield f"correct on known answers with {votes_in_words(item.votes)}: {_share_with_interval(right)}"
 
 
 def votes_in_words(votes: Votes) -> str:

@@ -173,7 +173,7 @@ def category_limits(
     least, name = category is Category.CORRECT, name_of(category)
     groups = report.devices()
     if not groups:
-        why_not = report.figures.why_not or "there is no device"
+        why_not = report.figures.why_not or "the report covers no devices"
         yield DeclaredLimit(option, name, limit, None, least=least, unit=SHARE, why_not=why_not)
     for group in groups:
         share = group.figures.share(category, reading)

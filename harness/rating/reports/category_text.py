@@ -126,7 +126,7 @@ def stages(figures: CategoryFigures) -> Iterator[tuple[str, int, str]]:
     bases = ", ".join(f"{count} {BASES.get(basis, basis.value)}" for basis, count in figures.bases if count)
     remarks = {"with a category": bases}
     if figures.unassessed:
-        remarks["recognised"] = f"{figures.unassessed} of them not assessed: no evidence asked for"
+        remarks["recognised"] = f"{figures.unassessed} of them not assessed (the trial required no evidence)"
     for name, outcomes, remark in FUNNEL:
         count = figures.count(*outcomes) if outcomes else counts[name]
         yield name, count, remarks.get(name, remark)

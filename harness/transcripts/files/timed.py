@@ -200,8 +200,8 @@ class _CtmReader:
             self._words += [word for alternative in self._alternatives for word in alternative]
             return
         if len(self._alternatives) < 2 or not scored_words:
-            problem = "alternatives without a word" if not scored_words else "a single alternative"
-            self._problems.add(opening.line, 1, problem, f"Write two or more with {_OR} between them")
+            problem = "the alternatives contain no words" if not scored_words else "a single alternative"
+            self._problems.add(opening.line, 1, problem, f"Write two or more alternatives with {_OR} between them")
             return
         latest = max(scored_words, key=lambda word: word.start_s + word.duration_s / 2)
         texts = (" ".join(word.text for word in alternative) or _NOTHING for alternative in scored_alternatives)

@@ -245,7 +245,9 @@ def _speaker_by_expression(pattern: str) -> Callable[[str], str]:
         try:
             match = expression.search(id_, timeout=_MAX_MATCH_S)
         except TimeoutError as error:
-            raise InputError(f"{pattern} takes too long on {id_!r}", remedy="Write a simpler one") from error
+            raise InputError(
+                f"{pattern} takes too long on {id_!r}", remedy="Use a simpler regular expression"
+            ) from error
         return (match[1] or "") if match else ""
 
     return speaker_of

@@ -451,7 +451,7 @@ def _read_slots(entry: object, word_count: int | None) -> tuple[Slot, ...]:
         if start is not None and end is not None and not (start < end and (word_count is None or end <= word_count)):
             limit = "" if word_count is None else f", but the text has {word_count}"
             problem = f"the slot {shown(concept)} has words {start} to {end}{limit}"
-            raise _LineError(problem, "Count words from 0; end is the word after the slot")
+            raise _LineError(problem, "Count words from 0; `end` is the index of the first word after the slot")
         slots.append(Slot(concept, value, start, end))
     return tuple(slots)
 
@@ -469,7 +469,10 @@ def _read_position(value: object, key: str) -> int | None:
     if value is None:
         return None
     if not is_integer(value) or value < 0:
-        raise _LineError(f"{shown(key)} is not a word number", "Count words from 0; end is the word after the slot")
+        raise _LineError(
+            f"{shown(key)} is not a word number",
+            "Count words from 0; `end` is the index of the first word after the slot",
+        )
     return value
 
 

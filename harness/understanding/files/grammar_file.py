@@ -276,7 +276,7 @@ class _GrammarReader:
         say_path: KeyPath = key_path if isinstance(entry, list) else (*key_path, "say")
         if keys.spoken is not None:
             if keys.model_fields_set & {"say", "unseen", "unseen_share"}:
-                remedy = "Omit `say`, `unseen` and `unseen_share`, or `spoken`"
+                remedy = "Remove `spoken`, or remove `say`, `unseen` and `unseen_share`"
                 self._findings.add(key_path, "a spoken list has no other values", remedy)
             return ValueList(name, self._read_spoken(keys, keys.spoken, key_path))
         for key in ("from_", "to", "step"):
@@ -347,7 +347,7 @@ class _GrammarReader:
             self._findings.add(
                 (*key_path, "alone"),
                 "an intent with `alone` can have only one label",
-                "Write one label, or omit `alone`",
+                "Keep only one label, or remove `alone`",
             )
         sentences = []
         for index, entry in enumerate(keys.say):

@@ -79,4 +79,6 @@ def test_the_annotator_sees_the_estimated_error_after_a_batch(target: float, wor
     for rows in ([labelled(0)], [labelled(0), labelled(3)]):
         estimates.append(AnnotationDesk(Worklist("ann", project, LABELS, UTTERANCES, rows, list)).view.estimate)
     assert estimates[0] == ""
-    assert re.fullmatch(rf"estimated error of the rest: \d+\.\d %{re.escape(words)}", estimates[1])
+    assert re.fullmatch(
+        rf"estimated label error in the remaining utterances: \d+\.\d %{re.escape(words)}", estimates[1]
+    )

@@ -120,7 +120,7 @@ def test_a_consensus_is_printed_with_votes_and_known_answers(tmp_path: Path) -> 
     result = harness(tmp_path / "round.yaml")
     assert re.search(r"2 of 3 raters +1 +\d +4/4 100 % +51\.0–100 %", result.output), result.output
     shown = harness(tmp_path / "round.yaml", "--disagreements").output
-    known_right = "right on known answers with 2 of 3 raters: 4/4 100 %, 51.0–100 %"
+    known_right = "correct on known answers with 2 of 3 raters: 4/4 100 %, 51.0–100 %"
     assert f"consensus Partially correct, 2 of 3 raters\n    {known_right}" in shown
     report = json.loads(harness(tmp_path / "round.yaml", "--json").output)
     (votes,) = report["consensus"]["votes"]

@@ -167,7 +167,7 @@ def test_the_aid_leads_to_a_label_and_its_path_is_kept(session: Path) -> None:
     [
         ("", 2, "was not saved; use `save`", 0),
         ("quit\n", 2, "was not saved; use `save`", 0),
-        ("1\n", 2, "nothing was saved yet", 0),
+        ("1\n", 2, "nothing has been saved yet", 0),
         ("leave\n", 0, "left the aid; nothing was saved", 0),
         ("back\nleave\n", 0, "left the aid; nothing was saved", 0),
         ("item\nsave\n", 0, "everything is saved", 1),

@@ -193,7 +193,7 @@ def test_a_list_of_kaldi_has_its_words_and_talkers_beside_it(here: Path) -> None
         ({"wav": "u1\n"}, "wav.scp:1: 'u1' has no file"),
         ({"wav": "u1 a.wav\n", "segments": "s1 u1 0 1\n"}, "segments: utterances are parts of the recordings"),
         ({"wav": "u1 a.wav\n"}, "wav.scp: the list has no words for its recordings.*`text` next to it"),
-        ({"wav": "u1 a.wav\nu2 b.wav\n", "text": "u1 hi\n"}, "wav.scp: the list has no words for b.wav"),
+        ({"wav": "u1 a.wav\nu2 b.wav\n", "text": "u1 hi\n"}, "wav.scp: the list has no transcript for b.wav"),
     ],
 )
 def test_unsupported_kaldi_entries_are_refused(here: Path, files: dict[str, str], words: str) -> None:

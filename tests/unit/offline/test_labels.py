@@ -272,7 +272,9 @@ def test_one_name_in_two_encodings_is_refused(tmp_path: Path) -> None:
 
 def test_labels_that_may_be_those_of_two_recordings_are_refused(tmp_path: Path) -> None:
     path = file_with(tmp_path / "labels.csv", "audio,start,end\nc/rec.wav,1,2\nd/rec.wav,5,6\n")
-    with pytest.raises(InputError, match=r"the labels of 'c/rec\.wav' and 'd/rec\.wav' may both be its"):
+    with pytest.raises(
+        InputError, match=r"the labels are ambiguous: 'c/rec\.wav' and 'd/rec\.wav' both match this recording"
+    ):
         LabelsOfRecordings([str(path)]).labels_of(two_recordings_of_one_name(tmp_path))
 
 

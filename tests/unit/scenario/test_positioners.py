@@ -188,7 +188,7 @@ def test_wrong_switches_are_refused(tmp_path: Path, old: str, instead: str, refu
 
 def test_a_device_without_a_switch_is_not_power_cycled(tmp_path: Path) -> None:
     bench_file, scenario_file = written(tmp_path, POWER.replace("  lamp: {driver", "  # lamp: {driver"), CYCLED)
-    with pytest.raises(InputProblems, match="power cycles 'lamp', which has no switch"):
+    with pytest.raises(InputProblems, match="power-cycles 'lamp', but the bench has no power switch"):
         check_compatibility(load_scenario(scenario_file), load_bench(bench_file))
 
 

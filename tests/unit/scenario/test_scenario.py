@@ -231,7 +231,7 @@ def test_only_an_sro_has_an_utterance_id(tmp_path: Path) -> None:
     with pytest.raises(InputProblems) as refused:
         load_scenario(path)
     (problem,) = refused.value.problems
-    assert problem.what == "(you) would be an utterance id under 'snor', which only an sro can have"
+    assert problem.what == "under 'snor', (you) would be read as an utterance id, and only `sro` may contain one"
 
 
 def test_a_misspelt_normalisation_is_reported(tmp_path: Path) -> None:

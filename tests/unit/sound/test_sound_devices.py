@@ -49,7 +49,7 @@ def test_without_any_device_the_sound_server_is_suspected() -> None:
 
 @pytest.mark.parametrize(
     ("sound_server", "remedy"),
-    [("system", "write `sound_server: virtual_lab` in the bench"), ("virtual_lab", "harness admin lab down")],
+    [("system", "set `sound_server: virtual_lab` in the bench file"), ("virtual_lab", "harness admin lab down")],
 )
 def test_without_any_device_the_remedy_fits_the_sound_server_of_the_bench(sound_server: str, remedy: str) -> None:
     speaker = Equipment("near", "sound", LoudspeakerOptions("default"), Place("bench.yaml", 8, 3))

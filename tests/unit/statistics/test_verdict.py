@@ -31,7 +31,7 @@ def test_an_end_of_an_interval_near_the_limit_does_not_read_as_the_limit() -> No
 def test_too_little_for_an_interval_is_no_pass() -> None:
     limit = DeclaredLimit("x", "rejects", 0.5, 0.0, unit=SHARE, has_interval=True)
     assert (limit.verdict, limit.fails_run) == (LimitVerdict.MARGINAL, False)
-    assert limit.sentence == "rejects ≤ 50 %: found 0.00 %, holds, but too little was measured for an interval"
+    assert limit.sentence == "rejects ≤ 50 %: found 0.00 %, holds, but with too little data for an interval"
 
 
 def test_limits_that_hold_are_counted() -> None:

@@ -396,7 +396,7 @@ def test_slots_are_marked_imported_compared_and_exported(run: Run, files: Path) 
     )
     alone = run("agreement", project, "--annotator", "ann")
     assert isinstance(alone.exception, InputError)
-    assert "--annotator gives only 'ann', and a comparison needs two" in str(alone.exception)
+    assert "--annotator names only 'ann', but a comparison needs two annotators" in str(alone.exception)
     assert re.search(r"^disputed +1  annotators disagree", run("status", project).output, re.M)
     with sitting(project, "zoe", adjudicating=True) as desk:
         assert desk.view.item is not None

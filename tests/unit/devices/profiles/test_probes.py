@@ -81,7 +81,7 @@ def test_a_probe_may_be_a_recording(tmp_path: Path) -> None:
     for probe, says in {
         "{every_s: 60, recording: sad.wav}": "there is no file 'sad.wav'",
         "{every_s: 60, recording: silence.wav}": "silen",
-        "{every_s: 60, recording: said.wav, voice: cass}": "a recording cannot have a voice",
+        "{every_s: 60, recording: said.wav, voice: cass}": "`voice` does not apply to recordings",
         "{every_s: 60, voice: cas}": "there is no voice 'cas'",
     }.items():
         assert says in problems(tmp_path, SOAK.replace("PROBE", probe))

@@ -48,7 +48,7 @@ def test_the_funnel_adds_up_on_screen() -> None:
 def test_the_funnel_says_why_recognition_was_not_assessed() -> None:
     report = reported([Case("a", {"ann": A}), Case("b", {"ann": A}, recognition=Recognition.NOT_ASSESSED)], Selection())
     remarks = {name: remark for name, _, remark in stages(report.figures)}
-    assert remarks["recognised"] == "1 of them not assessed: no evidence asked for"
+    assert remarks["recognised"] == "1 of them not assessed (the trial required no evidence)"
     text = " ".join(" ".join(lines(report)).split())
     assert "attempts 1 query at the 1st, 0 never recognised; the mean" in text
     assert "1 query not assessed: the scenario asks for no evidence of what was heard; with `evidence: auto`" in text

@@ -75,7 +75,7 @@ WRONG_CTM: list[tuple[str, Told]] = [
     ("f A * * <ALT_BEGIN>\nf A 1 1 a\n", [(1, 1, "is not closed")]),
     ("f A * * <ALT_BEGIN>\nf A * * <ALT_BEGIN>\n", [(2, 9, "within alternatives"), (1, 1, "is not closed")]),
     ("f A * * <ALT_BEGIN>\nf A 1 1 a\nf A * * <ALT_END>\n", [(1, 1, "a single alternative")]),
-    ("f A * * <ALT_BEGIN>\nf A * * <ALT>\nf A * * <ALT_END>\n", [(1, 1, "without a word")]),
+    ("f A * * <ALT_BEGIN>\nf A * * <ALT>\nf A * * <ALT_END>\n", [(1, 1, "contain no words")]),
     ("f A * * <ALT_BEGIN>\nf B 1 1 a\n", [(1, 1, "is not closed")]),
     ("f A 1 1 <ALT_BEGIN>\nf A 1 1 a\nf A * * <ALT>\nf A 2 1 b\nf A * * <ALT_END>\n", [(1, 5, "has no times")]),
 ]
