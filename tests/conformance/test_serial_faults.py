@@ -62,7 +62,7 @@ def test_a_reset_is_observed_and_audio_time_continues(tmp_path: Path) -> None:
         bench.first(Status)
         assert len(bench.states(DeviceState.STARTED)) == 1
         framed = known(bench.driver.framed_peer)
-        until(lambda: framed.ready)
+        until(lambda: framed.player.ready)
         last = bench.play(sound, "c")
         assert last.complete
         began_s = known(bench.of(StimulusStarted)[-1].audio_s)
@@ -116,7 +116,7 @@ def test_a_flood_of_garbage_neither_blocks_nor_uses_memory(tmp_path: Path) -> No
         before = known(bench.driver.link).received_bytes
         known(board.cable).flood(2_000_000)
         until(lambda: known(bench.driver.link).received_bytes - before >= 2_000_000, 30)
-        until(lambda: framed.ready)
+        until(lambda: framed.player.ready)
         # Garbage is kept as evidence, within the console's limit of lines a second.
         bench.assert_flood_was_limited()
         assert framed.decoder.holds < 2000
