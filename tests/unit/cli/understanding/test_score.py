@@ -209,7 +209,7 @@ def test_shards_with_different_scoring_options_are_not_merged(files: list[str]) 
         assert harness(*files, "--json", f"{name}.json", *more).exit_code == 0
     for name, message in (
         ("b", "a different rule"),
-        ("c", "0/0 is one here, but zero in a.json"),
+        ("c", "--zero-division differs from the one in a.json"),
         ("d", "declared labels differ"),
     ):
         result = harness("a.json", f"{name}.json", verb="merge")
