@@ -351,7 +351,10 @@ def outcome_lines(
         yield _changed_note(progress.changed)
     yield f"batches of proposals: {progress.batches}"
     for count in progress.annotators:
-        yield f"{plain_text(count.annotator, 64)}: {count.accepted} accepted, {count.by_hand} by hand"
+        counts = f"{count.accepted} accepted, {count.by_hand} by hand"
+        if count.annotator == IMPORTED:
+            counts = f"{count.by_hand} from files"
+        yield f"{plain_text(count.annotator, 64)}: {counts}"
     if guessed is not None and guessed.error is not None:
         rest, error = counted(len(guessed.guesses), "utterance"), percent(guessed.error, 2)
         target = f"target {percent(project.target_error, 2)}"

@@ -31,11 +31,12 @@ Member = TypeVar("Member", bound=StrEnum)
 def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
     """The current item, or the reason why there is none."""
     item, count = view.item, view.count
+    verb = "settle" if view.adjudicating else "judge"
     if item is None and view.stopped:
         yield "you get no more responses in this round: too many of your answers differ from the known ones"
         return
     if item is None:
-        yield f"nothing is left to judge: {count.done} of {count.total} done, {count.held} held"
+        yield f"nothing is left to {verb}: {count.done} of {count.total} done, {count.held} held"
         if count.held:
             yield "held responses wait for evidence of the effect; `held` lets you judge them anyway"
         return
@@ -132,7 +133,8 @@ def list_lines(
     """How many responses there are in total, and how many each rater has left."""
     responses = f"{counted(len(room.items), 'response')} of {counted(len(room.round.sessions), 'session')}"
     yield f"round {plain_text(room.round.id)}: {responses}"
-    yield f"raters disagree on {counted(len(room.disputed), 'response')}"
+    settled_text = f", {room.settled_count} of them settled" if room.settled_count else ""
+    yield f"raters disagree on {counted(len(room.disputed), 'response')}{settled_text}"
     task = "to settle" if adjudicating else "to judge"
     for summary in raters:
         exercises = ""

@@ -175,15 +175,18 @@ def _print_import(import_result: LabelImport) -> None:
     """Prints what was imported, and what did not match."""
     same_text = f", {import_result.same} already had the same labels" if import_result.same else ""
     click.echo(f"labelled {counted(len(import_result.rows), 'utterance')}{same_text}")
-    for ids, noun, reason in (
-        (import_result.without_text, "id", "of the file have no utterance in this project"),
-        (import_result.without_labels, "utterance", "have no labels in the file"),
+    unmatched, unlabelled = import_result.without_text, import_result.without_labels
+    unmatched_count = counted(len(unmatched), "id in the file matches", "ids in the file match")
+    unlabelled_count = counted(len(unlabelled), "utterance has", "utterances have")
+    for ids, text in (
+        (unmatched, f"{unmatched_count} no utterance of this project"),
+        (unlabelled, f"{unlabelled_count} no labels in the file"),
     ):
         if ids:
             examples = [plain_text(id_, 60) for id_ in ids[:MAX_LISTED_IDS]]
             if len(ids) > MAX_LISTED_IDS:
                 examples.append("…")
-            click.echo(f"{counted(len(ids), noun)} {reason}: {', '.join(examples)}")
+            click.echo(f"{text}: {', '.join(examples)}")
 
 
 @verb("export")

@@ -265,6 +265,21 @@ def test_disagreement_is_settled_with_the_judgments_in_view(session: Path) -> No
     assert all(len(row.adjudicates) == 2 for row in given(session) if row.rater == "cem")
     listing = CliRunner().invoke(group, [*options, "--rater", "dora", "--adjudicate", "--list"])
     assert "dora: 0 to settle" in listing.output
+    assert "raters disagree on 2 responses, 2 of them settled\n" in rate(session, "", "--list").output
+
+
+def test_an_adjudication_without_disputes_is_done(session: Path) -> None:
+    settle = ["rate", str(session), "--no-sound", "--rater", "cem", "--adjudicate"]
+    nothing = succeeded(CliRunner().invoke(group, settle, input="1\nundo\n"))
+    assert "nothing is left to settle: 0 of 0 done, 0 held\n" in nothing.output
+    assert "nothing to undo" not in nothing.output
+    rate(session, "1\n")
+    CliRunner().invoke(group, ["rate", str(session), "--rater", "ben", "--no-sound"], input="9\n" * 11)
+    assert CliRunner().invoke(group, settle, input="1\n9\n").exit_code == 2, "one line more than disputes"
+    again = succeeded(CliRunner().invoke(group, settle, input="1\n"))
+    assert "nothing is left to settle: 1 of 1 done, 0 held\nthere is nothing to settle\n" in again.output
+    opened = succeeded(CliRunner().invoke(group, settle, input="undo\n1\n"))
+    assert "saved as Correct" in opened.output
 
 
 def test_options_override_a_round_file(session: Path) -> None:
