@@ -39,7 +39,9 @@ def pack(
     *,
     sessions: tuple[str, ...] = argument("SESSION...", required=True),
     out: Path | None = output_option(
-        "The archive, FILE.tar.gz or FILE.zip.", metavar="FILE", show_default="SESSION.tar.gz in the current folder"
+        "Archive to write: FILE.tar.gz or FILE.zip.",
+        metavar="FILE",
+        show_default="SESSION.tar.gz in the current folder",
     ),
 ) -> None:
     """Pack each session into one file: log, clips, inputs and judgments, with the SHA-256 of each file.
@@ -53,7 +55,7 @@ def pack(
 
     if out is not None and len(sessions) > 1:
         raise InputError(
-            "-o names one file, but several sessions are given", remedy="Omit -o, or pack the sessions one by one"
+            "-o names one file, but several sessions are given", remedy="Remove -o, or pack the sessions one by one"
         )
     folders = [session_folder(session) for session in sessions]
     targets = [out or Path(f"{folder.resolve().name}{archive.TAR}") for folder in folders]
@@ -76,7 +78,7 @@ def unpack(
     *,
     file: Path = argument("FILE"),
     out: Path | None = output_option(
-        "The new folder of the session.",
+        "New folder for the session.",
         type=click.Path(path_type=Path),
         metavar="FOLDER",
         show_default="FILE without its suffix, in the current folder",
@@ -90,7 +92,7 @@ def unpack(
 ) -> None:
     """Unpack a packed session into a new folder, and check every file and the hash chain.
 
-    Refuses an archive that is cut short, altered or hostile, and leaves nothing behind then.
+    Refuses an archive that is cut short, altered or hostile, and then leaves nothing behind.
 
     FILE: an archive that `harness admin pack` wrote.
     """

@@ -55,9 +55,9 @@ def command(
         _compare_sessions(names, cluster_by, as_json=as_json, html=html, markdown=markdown)
         return
     if more or html is not None or markdown is not None:
-        option = "--markdown" if html is None else "--html"
-        subject = "a third name" if more else option
-        raise InputError(f"{subject} applies only to sessions", remedy="Give two logs, or session folders")
+        option_name = "--markdown" if html is None else "--html"
+        problem = "only two evaluations can be compared" if more else f"{option_name} applies only to sessions"
+        raise InputError(problem, remedy="Name two logs, or name sessions")
     _compare_evaluations(first, second, cluster_by, csv_target, as_json=as_json)
 
 

@@ -164,7 +164,7 @@ def _find_item(folders: Sequence[Path], trial_id: str) -> EffectItem:
             remedy=nearest(trial_id, [item.trial.id for item in items], listed="Trials with an effect"),
         )
     if len(matches) > 1:
-        raise InputError(f"{len(matches)} sessions have a trial {trial_id!r}", remedy="Give only one session")
+        raise InputError(f"{len(matches)} sessions have a trial {trial_id!r}", remedy="Name only one session")
     return matches[0]
 
 

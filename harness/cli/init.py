@@ -153,7 +153,9 @@ class Setup:
             raise InputError(problem, remedy="Write its name, without the `$`, such as DEVICE_KEY")
         keys = self._keys()
         if not all(str(value).strip() and str(value).isprintable() for value in keys.values()):
-            raise InputError(f"{plain_text(self.address, 80)!r} is not a valid device address", remedy="Correct it")
+            raise InputError(
+                f"{plain_text(self.address, 80)!r} is not a valid device address", remedy="Write printable characters"
+            )
         if keys:
             options_of(str(keys["driver"]), {key: value for key, value in keys.items() if key != "driver"})
 
@@ -249,7 +251,7 @@ def command(
     kind: BenchKind | None = option(
         "Kind of bench: virtual_lab, sound (a loudspeaker and a microphone), or a kind of device, such as esphome.",
         "--bench-kind",
-        show_default="the kind whose option is given, else serial with only --board or --phrase, else virtual_lab",
+        show_default="the kind that the other options imply; virtual_lab without options",
     ),
     board: str | None = option("Name of the device; a new profile is called NAME.yaml.", metavar="NAME"),
     phrase: str | None = option(
@@ -269,9 +271,9 @@ def command(
 ) -> None:
     """Write a commented starter scenario and bench into FOLDER (default: here).
 
-    On a terminal, without options, the command asks which kind of bench you have. It never overwrites a file. To find
-    devices and the options for each, run `harness admin devices discover`. The command asks an ESPHome device, a
-    Wyoming satellite or Home Assistant for the wake phrase.
+    On a terminal, without options, the command asks which kind of bench you have. To find devices and the options for
+    each, run `harness admin devices discover`. The command asks an ESPHome device, a Wyoming satellite or Home
+    Assistant for its wake phrase. It never overwrites a file.
     """
     ctx = click.get_current_context()
     # Options have defaults, so their values do not show whether they were given.

@@ -32,7 +32,7 @@ def command(
     adjudicator: bool = flag("Invite adjudicators: they settle what raters disagree on, and see all judgments."),
     coordinator: bool = flag("Invite coordinators: they see progress, and move open responses to other raters."),
     address: str = option(
-        "Address that visitors use, for the links.",
+        "Address of the site in the links.",
         "--public-url",
         former=("--address",),
         default=ADDRESS,
@@ -49,7 +49,7 @@ def command(
     """
     if not (raters or listed or revoke):
         raise InputError(
-            "no rater is given", remedy="Invite one: harness rate invite RATER…, or use --list or --revoke RATER"
+            "no rater is named", remedy="Name a rater: harness rate invite RATER…, or use --list or --revoke RATER"
         )
     if adjudicator and coordinator:
         raise InputError("--adjudicator and --coordinator cannot be combined", remedy="Invite them under two names")

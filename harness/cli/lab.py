@@ -40,7 +40,7 @@ def up(
         if stuck_parts:
             raise LabError(
                 f"the virtual lab is running, but not healthy: {'; '.join(stuck_parts)}",
-                remedy="Stop it, and start it again: harness admin lab down",
+                remedy="Stop it with harness admin lab down, then start it again",
             )
         click.echo("The virtual lab is already running. To stop it: harness admin lab down")
         return

@@ -35,8 +35,8 @@ ENGINE_FAULT = 3  # Exit status, as for any fault.
 def command(
     *,
     session: str = argument("SESSION"),
-    options: EngineOptions = engine_options("Engine and model, as for harness evaluate."),
-    device: str | None = option("Only this device.", metavar="NAME", show_default="all that listened"),
+    options: EngineOptions = engine_options("Engine and model, as for `harness evaluate`."),
+    device: str | None = option("Compare only this device.", metavar="NAME", show_default="all that listened"),
     continuous: bool = flag("Keep the engine's state over all stimuli, in the order of play, as a device does."),
     printed: OutputFormat = printed_options(
         "Print all results and every trial as JSON.", "Print one row per trial and ambient event."

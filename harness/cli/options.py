@@ -334,7 +334,7 @@ class RatedSessionOptions:
     """
 
     named: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True)
-    round_id: str | None = option("Only judgments of this round.", "--round", metavar="ID")
+    round_id: str | None = option("Count only judgments of this round.", "--round", metavar="ID")
     with_programs: bool = flag("Count programs as raters, too.", show_default="kept apart")
 
 
@@ -478,7 +478,9 @@ class Site:
     tls_cert: Path | None = option("TLS certificate, PEM.", heading=_SITE)
     tls_key: Path | None = option("Key of the certificate, PEM.", heading=_SITE)
     insecure: bool = flag("Let other hosts connect without TLS.", heading=_SITE)
-    public_url: str | None = option("Address that visitors use, if different.", heading=_SITE, metavar="URL")
+    public_url: str | None = option(
+        "Address that visitors use, if it differs from --listen.", heading=_SITE, metavar="URL"
+    )
     invitations: Path | None = option("Invitations file.", heading=_SITE, show_default="invitations.json")
 
     @property

@@ -222,16 +222,17 @@ def _plan_false_rejects(options: PlanOptions, below: float, effect: float) -> Pl
     if expected is not None:
         as_expected = utterances_for_claim(below, expected, confidence)
         need = utterances_with_power(below, expected, options.power, confidence)
-        clustered = math.ceil(need.amount * effect)
+        clustered_count = math.ceil(need.amount * effect)
         fields |= {"expected": expected, "utterances_as_expected": as_expected, "utterances": need.amount}
-        fields |= {"events": need.events, "power": need.power, "utterances_clustered": clustered}
+        fields |= {"events": need.events, "power": need.power, "utterances_clustered": clustered_count}
         lines.append(
             f"  If the share is {exact(100 * expected)} %: {as_expected} utterances if exactly that share is rejected; "
             f"{math.ceil(need.amount):,} to succeed {percent(need.power, 0)} of the time "
             f"(at most {_count_text(need.events, 'false reject')})"
         )
         if effect > 1:
-            lines.append(f"  With these talkers: {clustered:,}, by {math.ceil(clustered / per_talker):,} of them")
+            talkers_text = f"{math.ceil(clustered_count / per_talker):,} talkers"
+            lines.append(f"  With these talkers: {clustered_count:,} utterances, by {talkers_text}")
     if options.per_talker is None:
         lines += [
             "  This assumes one talker, or a new talker for each utterance. Reports count talkers: with several",
@@ -287,14 +288,14 @@ def _plan_difference(options: PlanOptions, shares: tuple[float, float], effect: 
     first, second = shares
     discordant = Discordant.of(first, second, options.discordant)
     file_count = files_for_difference(discordant, options.power, options.alpha)
-    clustered = math.ceil(file_count * effect)
+    clustered_count = math.ceil(file_count * effect)
     fields = {
         "shares": shares,
         "only_first": discordant.only_first,
         "only_second": discordant.only_second,
         "files": file_count,
         "power": mcnemar_power(file_count, discordant, options.alpha),
-        "files_clustered": clustered,
+        "files_clustered": clustered_count,
     }
     assumption = "errors independent"
     if options.discordant is not None:
@@ -305,7 +306,7 @@ def _plan_difference(options: PlanOptions, shares: tuple[float, float], effect: 
         f"  {file_count:,} files to detect the difference {exact(100 * options.power)} % of the time ({test})",
     ]
     if effect > 1:
-        lines.append(f"  With these talkers: {clustered:,}")
+        lines.append(f"  With these talkers: {clustered_count:,} files")
     return fields, lines
 
 

@@ -47,12 +47,14 @@ def _parse_conditions(
 
 
 _filters = option_group(
-    devices=repeatable("Only this device (repeatable, like --class, --query, --trial and --condition).", "--device"),
-    query_classes=repeatable("Only this query class.", "--class"),
-    queries=repeatable("Only this query, by its id.", "--query"),
-    trials=repeatable("Only this trial, by its id.", "--trial"),
+    devices=repeatable(
+        "Judge only this device (repeatable, like --class, --query, --trial and --condition).", "--device"
+    ),
+    query_classes=repeatable("Judge only this query class.", "--class"),
+    queries=repeatable("Judge only the query with this id.", "--query"),
+    trials=repeatable("Judge only the trial with this id.", "--trial"),
     conditions=repeatable(
-        "Only under this condition.", "--condition", metavar="AXIS=LABEL", callback=_parse_conditions
+        "Judge only responses under this condition.", "--condition", metavar="AXIS=LABEL", callback=_parse_conditions
     ),
     limit=option("Maximum number of responses, selected at random with --seed.", within=(1, None)),
 )
@@ -147,11 +149,11 @@ def command(
             raise InputError(
                 "--program cannot be combined with --web, --rater, --adjudicate, --plain, --training, --keys, "
                 "--speaker or --no-sound",
-                remedy="Omit them: a program judges all responses of a round under its own name",
+                remedy="Remove these options: a program judges all responses of a round under its own name",
             )
         sys.exit(_judge_by_program(by_program, by_program.command, round_, listing=listing))
     if by_program.per_minute is not None:
-        raise InputError("--rate-limit works only with --program", remedy="Add --program, or remove it")
+        raise InputError("--rate-limit works only with --program", remedy="Add --program, or remove --rate-limit")
     keys = _read_keys(keys_file)
     is_for_all = rater is None and not adjudicate
     rater = person_name(rater if rater is not None else user_name(), "rater name")
@@ -245,7 +247,7 @@ def _warn_without_sound(player: RaterPlayer) -> None:
     try:
         player.check()
     except SoundError as error:
-        click.echo(f"harness: no sound: {error.what}. Connect a sound device, then `play`", err=True)
+        click.echo(f"harness: no sound: {error.what}. Connect a sound device, then type `play`", err=True)
 
 
 def _judge_by_program(options: ProgramOptions, command_text: str, round_: RatingRound, *, listing: bool) -> int:
@@ -258,7 +260,7 @@ def _judge_by_program(options: ProgramOptions, command_text: str, round_: Rating
     if round_.must_hear:
         raise InputError(
             "this round requires that each response be heard to the end, which a program cannot show",
-            remedy="Give the sessions instead of the round file, and another round name with --round",
+            remedy="Name the sessions instead of the round file, and another round with --round",
         )
     arguments = program_command(
         "--program", command_text, "--program './their-rater --model x'", "--program 'python3 …'"
@@ -272,7 +274,9 @@ def _judge_by_program(options: ProgramOptions, command_text: str, round_: Rating
     ):
         rater = program.rater
         if any(name_key(row.rater) == name_key(rater) and not row.program for row in room.rows):
-            raise InputError(f"{rater!r} is already used by a person", remedy="Change the name in the program's hello")
+            raise InputError(
+                f"{rater!r} is already used by a person", remedy="Change the name in the hello message of the program"
+            )
         desk = room.desk(rater, program=True)
         _warn_of_unmatched_gold(room)
         if listing:
@@ -295,7 +299,7 @@ def _run_program(room: RatingRoom, desk: Desk, program: ProgramRater) -> int:
                     failed_count += 1
                     click.echo(f"harness: response {outcome.item.id} stays open: {outcome.why}", err=True)
                     if outcome.last:
-                        click.echo("harness: several in a row failed, so no more are sent", err=True)
+                        click.echo("harness: several responses in a row failed, so no more are sent", err=True)
                     continue
                 judged_count += 1
                 answer = outcome.answer

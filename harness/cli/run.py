@@ -369,7 +369,7 @@ def command(
     attended: bool | None = option(
         "Whether an operator answers questions.",
         "--attended/--unattended",
-        show_default="as in the bench, else while the dashboard is open",
+        show_default="as the bench says, else while the dashboard is open",
         default=None,
     ),
     yes: bool = YES,
@@ -560,7 +560,7 @@ def _still_running_error(place: EnginePlace) -> EngineError:
     return EngineError(
         f"the run (pid {place.pid}) was asked to stop, but has not ended after {STOPS_WITHIN_S} s. "
         f"Its last row is {age} old: {plain_text(row_text, 200)}",
-        remedy="What it has stored is safe. It first stores what happened before this request, and plays nothing new. "
+        remedy="All stored rows are safe. The engine stores what happened before this request, and plays nothing new. "
         f"Wait, and watch it: harness run attach {shell_word(folder)} --plain. If no row appears for several minutes, "
         f"see {SessionFolder(folder).engine_output} and docs/how-to/resume-a-session.md, “A run that does not stop”",
     )

@@ -147,7 +147,7 @@ class ScoreRules:
             ("--language", self.language != ENGLISH, "--normalise spoken", wording.has_readings),
         ))  # fmt: skip
         if self.by_time and formats != (TranscriptFormat.CTM, TranscriptFormat.CTM):
-            raise InputError("--by-time needs the times of words in both files", remedy="Write both as ctm")
+            raise InputError("--by-time needs the times of words in both files", remedy="Use ctm for both files")
         options = (
             ("--optional-words", self.optional_words),
             ("--fragments", self.fragments),
@@ -237,7 +237,8 @@ def command(
     if rules.speakers is not None and len(hypotheses) > 1:
         # A row is a speaker of one hypothesis, which others need not have.
         raise InputError(
-            "--speakers takes one hypothesis", remedy="Score each one separately, with --json to compare them"
+            "--speakers takes one hypothesis",
+            remedy="Score each hypothesis separately, and compare the results of --json",
         )
     files = [reference, *hypotheses, *filter(None, [groups])]
     targets = [target for target in (json_target, html_target) if target is not None]

@@ -53,7 +53,7 @@ def command(
     if [as_json, as_csv, trials, wer, checks].count(True) > 1:
         raise InputError("--json, --csv, --trials, --wer and --check cannot be combined", remedy="Choose one")
     if groupings and not wer:
-        raise InputError("--by applies only to --wer", remedy="Write --wer --by …")
+        raise InputError("--by applies only to --wer", remedy="Add --wer")
     folder = session_folder(session)
     if checks:
         with drawn_progress():

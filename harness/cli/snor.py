@@ -109,7 +109,7 @@ def _check_options(
                 "--homophones applies only to Expanded SNOR", remedy="Use --output-format esn, or remove --homophones"
             )
         if is_one_place(homophones, output):
-            raise InputError("--output and --homophones name the same file", remedy="Give two different files")
+            raise InputError("--output and --homophones name the same file", remedy="Choose two different files")
         refuse_overwriting(homophones, names)
     if place_edits and form is not SnorForm.SNR:
         raise InputError(

@@ -38,7 +38,7 @@ def command() -> None:
 
 @verb("list", parent=command)
 def list_devices(*, sound_server: str = _SERVER, as_json: bool = _JSON) -> None:
-    """List the sound devices. A bench file names one of them as sound_device."""
+    """List the sound devices. A bench names one of them as `sound_device`."""
     from harness.base.text_table import Column, text_table
     from harness.sound.sound_devices import sound_devices
 
@@ -142,7 +142,7 @@ def _demand_distinct(rescue_names: Sequence[Path], folder: Path) -> None:
     name_counts = Counter(rescue_names)
     if len(name_counts) < len(rescue_names):
         problem = f"several recordings would be rescued as {name_counts.most_common(1)[0][0]}"
-        raise InputError(problem, place=Place(str(folder)), remedy="Give a folder that contains all of them")
+        raise InputError(problem, place=Place(str(folder)), remedy="Name a folder that contains all of them")
 
 
 def _write_decodable(path: Path, target: Path) -> dict[str, object] | None:
@@ -161,7 +161,7 @@ def _write_decodable(path: Path, target: Path) -> dict[str, object] | None:
 
 def _decodable_text(rescued: dict[str, Any] | None) -> str:
     if rescued is None:
-        return "None of it can be rescued"
+        return "Nothing in it can be rescued"
     total_text = "" if rescued["of_seconds"] is None else f" of {fixed(rescued['of_seconds'], 2)}"
     return f"Rescued {fixed(rescued['seconds'], 2)}{total_text} s: {rescued['file']}"
 
@@ -204,7 +204,7 @@ def recording_device(bench: Bench | None, microphone: str | None, sound_server: 
         name = getattr(bench.microphone.options, "sound_device", None)
     if not name:
         problem = "the bench has no microphone that records" if bench is not None else "--microphone is missing"
-        raise InputError(problem, remedy=f"Give --microphone NAME. To list the names: {list_command(server)}")
+        raise InputError(problem, remedy=f"Add --microphone NAME. To list the names: {list_command(server)}")
     return name, server
 
 
@@ -282,8 +282,8 @@ def _parse_columns(columns: Iterable[str]) -> dict[str, str]:
         name, equals, value = assignment.partition("=")
         if not equals or name in values:
             raise InputError(
-                f"--column {assignment!r} does not have the form NAME=VALUE, or is repeated",
-                remedy="Such as distance=3m",
+                f"--column {assignment!r} does not have the form NAME=VALUE, or repeats a name",
+                remedy="Write it like --column distance=3m",
             )
         values[name] = value
     return values

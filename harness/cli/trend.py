@@ -19,10 +19,11 @@ WORSE = 1  # Exit status, as for a limit that failed.
 def command(
     *,
     folder: Path = argument(type=click.Path(exists=True, file_okay=False, path_type=Path)),
-    names: tuple[str, ...] = repeatable("Only this measure. Repeat for several.", "--measure", metavar="NAME"),
-    device: str | None = option("Only this device.", metavar="NAME"),
+    names: tuple[str, ...] = repeatable("Track only this measure; repeatable.", "--measure", metavar="NAME"),
+    device: str | None = option("Track only this device.", metavar="NAME"),
     since: datetime | None = option(
-        "Only sessions that began then or later (UTC).", type=click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M"))
+        "Include only sessions that began at this time or later (UTC).",
+        type=click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M")),
     ),
     html: Path | None = option("Also write an HTML page.", type=A_FILE, writes=True),
     printed: OutputFormat = printed_options(

@@ -91,7 +91,7 @@ def report(
 def agreement(
     *,
     project: Path = project_argument,
-    only: tuple[str, ...] = repeatable("Compare only this annotator with the others named; repeatable.", "--annotator"),
+    only: tuple[str, ...] = repeatable("Compare only the named annotators; repeatable, at least two.", "--annotator"),
     differing: bool = flag(
         "List the utterances whose labels differ instead.", "--disagreements", former=("--differing",)
     ),
@@ -125,7 +125,7 @@ def agreement(
             )
         if len(set(only)) == 1:
             problem = f"--annotator names only {only[0]!r}, but a comparison needs two annotators"
-            raise InputError(problem, remedy="Repeat it with another name, or omit it")
+            raise InputError(problem, remedy="Add another --annotator, or compare all of them without it")
         pairs = annotator_agreement.pairs_of_annotators(room.utterances, room.label_set, ledger, only)
         joint_agreement = None if differing else annotator_agreement.all_annotators(room.utterances, ledger, only)
         if spans:

@@ -43,7 +43,7 @@ MAX_LISTED_IDS = 3
 PATH = click.Path(path_type=Path)
 project_argument = argument("PROJECT", type=A_FOLDER)
 map_option = option(
-    "Rename the labels of the file, as listed in a CSV file `from,to`.",
+    "Rename the labels of the file as a CSV file with the columns from and to says, or as for MEDIA (media).",
     "--rename-labels",
     former=("--map",),
     metavar="FILE|media",
@@ -73,8 +73,8 @@ def new(
             required=True, type=PATH, metavar="FOLDER|FILE",
         ),
         labels=option("Label set.", required=True, type=PATH, metavar="LABELS.yaml"),
-        splits=repeatable("Only this split of the data; repeatable.", "--split"),
-        take_labels=flag("Import the labels of the data.", "--import-labels", former=("--take-labels",)),
+        splits=repeatable("Use only this split of the data; repeatable.", "--split"),
+        take_labels=flag("Import the labels that the data has.", "--import-labels", former=("--take-labels",)),
         intents=option("Import labels from this file, by id.", type=PATH, metavar="FILE.csv"),
         mapping=map_option,
         annotators=repeatable("Annotator; repeatable.", "--annotator", show_default="anyone"),
@@ -83,18 +83,21 @@ def new(
             "--double", type=FiniteRange(0, 1), default=0.0, metavar="SHARE",
         ),
         second=option(
-            "Second annotator: labels by hand, or reviews proposals too.",
+            "What the second annotator does: label by hand, or review proposals too.",
             type=EnumChoice(SecondAnnotatorMode), default=SecondAnnotatorMode.HAND,
         ),
         proposal=option(
-            "When labelling by hand, show the proposal after the choice is saved, or before.",
+            "When an annotator who labels by hand sees the proposal: after the choice is saved, or before.",
             type=EnumChoice(LabelProposalShown), default=LabelProposalShown.AFTER,
         ),
         page_size=option(
             "Utterances per page of a group.",
             type=click.IntRange(1, MAX_ON_A_PAGE), default=10,
         ),
-        seed=option("Seed for orders and shares.", type=click.IntRange(0, 2**31), default=0),
+        seed=option(
+            "Random seed for the order, and for who labels which utterance.",
+            type=click.IntRange(0, 2**31), default=0,
+        ),
         order=option(
             "Order for labelling by hand: the utterances a classifier is least sure of first, or random.",
             type=EnumChoice(LabellingOrder), show_default="doubt, if scikit-learn is installed",
@@ -124,9 +127,11 @@ def new(
     refuse_same_names(names, "annotator")
     mapping = options.pop("mapping")
     if len(set(names)) < len(names):
-        raise InputError("an annotator is listed twice", remedy="Give each one only once")
+        raise InputError("an annotator is listed twice", remedy="Name each annotator only once")
     if options["double_share"] and len(names) == 1:
-        raise InputError("--double needs two annotators", remedy="Add another annotator with --annotator, or omit it")
+        raise InputError(
+            "--double needs two annotators", remedy="Name a second one with --annotator, or remove --double"
+        )
     if mapping is not None and not (options["take_labels"] or options["intents"]):
         raise InputError("--rename-labels has no labels to rename", remedy="Add --import-labels or --intents FILE.csv")
     label_map = None if mapping is None else load_label_map(mapping)
@@ -206,7 +211,7 @@ def export(
         type=click.Choice(FORMATS),
         show_default="by the suffix of FILE, else jsonl",
     ),
-    splits: tuple[str, ...] = repeatable("Only this split of the data; repeatable.", "--split"),
+    splits: tuple[str, ...] = repeatable("Export only this split of the data; repeatable.", "--split"),
     final_only: bool = flag("Leave out utterances without final labels, and report how many."),
     proposed: bool = flag("Export unreviewed proposals as labels."),
     mark: bool = flag("Write all utterances, each with a group `state` (jsonl only)."),
@@ -224,10 +229,14 @@ def export(
     form = form or ("csv" if out.suffix == ".csv" else "jsonl")
     choose_one(final_only=final_only, mark=mark)
     if mark and form != "jsonl":
-        raise InputError(f"--mark does not work with {form}", remedy="Use --output-format jsonl, or --final-only")
+        raise InputError(
+            f"--mark does not work with {form}", remedy="Use --output-format jsonl, or --final-only instead of --mark"
+        )
     is_printed = str(out) == STREAM
     if is_printed and form == "bio":
-        raise InputError("bio creates a folder, which cannot go to standard output", remedy="Choose a new folder")
+        raise InputError(
+            "bio creates a folder, which cannot go to standard output", remedy="Name a new folder with --output"
+        )
     with closing(open_project(project)) as room:
         if out.absolute().is_relative_to(room.folder.path.absolute()):
             raise InputError(
@@ -268,10 +277,11 @@ def export(
         click.echo(f"wrote {plain_text(str(out), 300)}: {counted(len(corpus.utterances), 'utterance')}")
     if proposed_ids:
         unreviewed_count = sum(utterance.id in proposed_ids for utterance in corpus.utterances)
-        click.echo(f"harness: {counted(unreviewed_count, 'utterance')} with unreviewed labels", err=True)
+        click.echo(f"harness: exported {counted(unreviewed_count, 'utterance')} with unreviewed labels", err=True)
     if without_labels:
-        treatment = "marked" if mark else "left out"
-        click.echo(f"harness: {counted(len(without_labels), 'utterance')} without final labels, {treatment}", err=True)
+        verb_text = "marked" if mark else "left out"
+        count_text = counted(len(without_labels), "utterance")
+        click.echo(f"harness: {verb_text} {count_text} without final labels", err=True)
 
 
 def _select_splits(utterances: Sequence[Utterance], splits: tuple[str, ...]) -> list[Utterance]:
@@ -281,6 +291,6 @@ def _select_splits(utterances: Sequence[Utterance], splits: tuple[str, ...]) -> 
     selected = [utterance for utterance in utterances if dict(utterance.groups).get(SPLIT) in splits]
     if not selected:
         split_names = sorted({dict(utterance.groups).get(SPLIT, "") for utterance in utterances} - {""})
-        remedy = f"Splits: {', '.join(split_names)}" if split_names else "The data has no splits: omit --split"
+        remedy = f"Splits: {', '.join(split_names)}" if split_names else "The data has no splits, so remove --split"
         raise InputError("no utterance belongs to that split", remedy=remedy)
     return selected

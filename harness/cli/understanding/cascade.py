@@ -66,7 +66,9 @@ class CascadeSources:
     pred_sound: tuple[str, ...] = repeatable(
         "Predictions from sound (`predict --audio`), to compare; repeatable.", metavar="[NAME=]FILE"
     )
-    live: tuple[str, ...] = repeatable("Frames that devices reported in a session, to compare.", metavar="SESSION")
+    live: tuple[str, ...] = repeatable(
+        "Session whose devices reported frames, to compare; repeatable.", metavar="SESSION"
+    )
     groups: str | None = option("Additional groups: a CSV file with a header, such as id,voice.", metavar="FILE.csv")
     talkers: str = option(
         "Column that identifies the talkers, for intervals over talkers.", metavar="COLUMN", default=VOICE
@@ -98,12 +100,12 @@ class CascadeSources:
         if self.heard and not self.gold:
             raise InputError("--gold is missing", remedy="Give --gold FILE|FOLDER: annotated utterances, with text")
         if self.model is None and not (self.pred_reference and self.pred_heard):
-            remedy = "Give --model FOLDER, or --pred-reference and --pred-heard"
+            remedy = "Add --model FOLDER, or --pred-reference and --pred-heard"
             raise InputError("neither --model nor predictions were given", remedy=remedy)
         if self.model is not None and (self.pred_reference or self.pred_heard):
             raise InputError(
                 "--model cannot be combined with --pred-reference and --pred-heard",
-                remedy="Give a model or predictions",
+                remedy="Choose a model or predictions",
             )
 
     def _demand_comparison(self) -> None:
@@ -112,16 +114,16 @@ class CascadeSources:
             raise InputError(
                 "--pred-sound, --live and several --heard cannot be combined with SESSION, --pred-reference or "
                 "--pred-heard",
-                remedy="Give the session with --live, and --model for transcripts",
+                remedy="Name the session with --live, and use --model for transcripts",
             )
         if not self.gold and not self.live:
             raise InputError("--gold is missing", remedy="Give --gold FILE|FOLDER: annotated utterances")
         if self.heard and self.model is None:
-            raise InputError("--heard needs --model", remedy="Give --model FOLDER, or omit --heard")
+            raise InputError("--heard needs --model", remedy="Add --model FOLDER, or remove --heard")
         if self.model is None and len(self.pred_sound) + len(self.live) < 2:
             raise InputError(
                 "there is only one system, so there is nothing to compare",
-                remedy="Give --model FOLDER, or another --pred-sound; `harness understand score` scores one system",
+                remedy="Add --model FOLDER, or another --pred-sound; `harness understand score` scores one system",
             )
 
     @property
@@ -181,8 +183,8 @@ def command(
     declared = options.declared
     if sources.compares:
         if options.by or max_sfa_loss is not None or listed != LISTED:
-            problem = "--by, --max-rows and --max-sfa-loss need one cascade"
-            raise InputError(problem, remedy="Omit them, or give one --heard")
+            problem = "--by, --max-rows and --max-sfa-loss do not apply to a comparison of systems"
+            raise InputError(problem, remedy="Remove these options, or name only one --heard and no other system")
         _compare(sources, options, WordRules(normalise, marks=MarkScope.NONE), targets)
         return
     with ExitStack() as stack:

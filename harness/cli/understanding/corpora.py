@@ -110,7 +110,7 @@ def distribution(
         refuse_overwriting(target, [path for _, path in named_files])
     refuse_stdin_twice([path for _, path in named_files])
     if json_target == csv_target == STREAM:
-        raise InputError("--json - and --csv - both go to standard output", remedy="Give a file for one of them")
+        raise InputError("--json - and --csv - both go to standard output", remedy="Name a file for one of them")
     counts_by_split: dict[str, LabelCounts] = {}
     paths: list[str] = []
     first_split_by_id: dict[str, str] = {}
@@ -224,7 +224,7 @@ def generate(
 
     sizes = {"train": train, "dev": dev, "test": test}
     if not any(sizes.values()):
-        raise InputError("all splits are empty", remedy="Give --train, --dev or --test a number above 0")
+        raise InputError("all splits are empty", remedy="Set --train, --dev or --test to a number above 0")
     loaded_grammars = load_grammars(_grammar_files(grammars))
     _demand_new_folder(out)
     corpus = grammar.generate(loaded_grammars, seed, sizes)
@@ -326,7 +326,7 @@ def speak(
         voices_by_split["test"] = speaking.voices_of(test_voices)
         if shared := set(voices_by_split[""]) & set(voices_by_split["test"]):
             problem = f"the voice {min(voice.name for voice in shared)!r} is in --voices and in --test-voices"
-            raise InputError(problem, remedy="Remove it from one of them: test voices must be unseen in training")
+            raise InputError(problem, remedy="Remove the voice from one list: test voices must be unseen in training")
     _demand_new_folder(out)
     with open_input(corpus) as file:
         splits = read_splits(file.path, form, name=file.name)
@@ -334,7 +334,7 @@ def speak(
     if silent := next((utterance for utterance in utterances if not utterance.words), None):
         raise InputError(f"{silent.id!r} has no text", place=silent.place, remedy="Use a corpus with texts")
     if test_voices is not None and not any((SPLIT, "test") in utterance.groups for utterance in utterances):
-        remedy = "Omit --test-voices, or name the split for testing `test`"
+        remedy = "Remove --test-voices, or name the split for testing `test`"
         raise InputError("there is no split named test", place=Place(corpus), remedy=remedy)
     with drawn_progress():
         sizes = speaking.speak(utterances, voices_by_split, seed, out)

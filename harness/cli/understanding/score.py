@@ -62,11 +62,11 @@ class ScoreSources:
         ))  # fmt: skip
         if self.sessions and (self.gold or self.predicted):
             raise InputError(
-                "sessions cannot be combined with --gold or --pred", remedy="Give sessions, or --gold and --pred"
+                "sessions cannot be combined with --gold or --pred", remedy="Use sessions, or --gold and --pred"
             )
         if not self.sessions and not (self.gold and self.predicted):
-            remedy = "Give --gold FILE|FOLDER and --pred FILE|FOLDER, or give a session"
-            raise InputError("neither a session nor --gold and --pred are given", remedy=remedy)
+            remedy = "Add --gold FILE|FOLDER and --pred FILE|FOLDER, or name a session"
+            raise InputError("nothing to score: there is no session, and not both --gold and --pred", remedy=remedy)
 
     @property
     def files(self) -> list[str]:
@@ -293,7 +293,7 @@ def read_gold(file: InputFile, form: CorpusFormat | None, split: str | None) -> 
     gold = read_corpus(file.path, form, split, name=file.name, option="--gold-format")
     if not any(map(is_annotated, gold.utterances)):
         raise InputError(
-            "this file contains no annotations", place=Place(file.name), remedy="Give annotated utterances"
+            "this file contains no annotations", place=Place(file.name), remedy="Use a file of annotated utterances"
         )
     return gold, None if split is None else dict(gold.utterances[0].groups)[SPLIT]
 
@@ -335,7 +335,11 @@ def _demand_intent(label: str | None, gold: Corpus, declared: Sequence[str] | No
     for utterance in gold.utterances:
         if label and label in (utterance.intents or ()) and len(utterance.intents or ()) > 1:
             problem = f"--out-of-scope: {plain_text(utterance.id, 60)} has {plain_text(label, 60)!r} and other intents"
-            raise InputError(problem, place=utterance.place, remedy="An utterance out of scope has no other intent")
+            raise InputError(
+                problem,
+                place=utterance.place,
+                remedy="Remove its other intents, which an utterance out of scope cannot have",
+            )
 
 
 def demand_an_id(ids: Sequence[str], gold: Corpus, subject: str, name: str) -> None:

@@ -100,7 +100,7 @@ def test_the_end_of_the_input_and_quit_end_in_order(session: Path) -> None:
     [
         ("wrogn", "Did you mean 'wrong'?"),
         ("paly", "Did you mean 'play'?"),
-        ("sure 4", "sure 1 (unsure) to 3 (sure)"),
+        ("sure 4", "sure 1 (unsure) to sure 3 (sure)"),
         ("flag audio", "Did you mean 'audio_bad'?"),
         ("sub to_much", "Did you mean 'too_much'?"),
         ("claims perhaps", "claims yes or claims no"),
@@ -307,7 +307,7 @@ def test_the_list_says_which_rater_was_stopped(session: Path) -> None:
     )
     rate(path, "9\n" * 12)
     listing = CliRunner().invoke(group, ["rate", str(path), "--list"]).output.splitlines()
-    assert [line.endswith("; stopped, and gets no more") for line in listing[-2:]] == [True, False]
+    assert [line.endswith("; stopped, and gets no more responses") for line in listing[-2:]] == [True, False]
 
 
 def test_keys_from_a_file_work_as_commands(session: Path, tmp_path: Path) -> None:
@@ -478,7 +478,11 @@ def test_an_earlier_judgment_is_found_opened_and_changed(session: Path) -> None:
     listing = rate(session, "find wrong\n").output
     (line,) = [line for line in listing.splitlines() if line.endswith(": Wrong")]
     result = rate(session, f"open {line.partition(':')[0]}\n3\n")
-    assert (result.exit_code, "yours so far: Wrong" in result.output, " again, " in result.output) == (0, True, True)
+    assert (result.exit_code, "your judgment so far: Wrong" in result.output, " again, " in result.output) == (
+        0,
+        True,
+        True,
+    )
     assert given(session)[-1].replaces == given(session)[1].id
     stepped = rate(session, "earlier\nearlier\nlater\nskip\n")
     assert (stepped.exit_code, len(given(session))) == (0, 4)

@@ -312,7 +312,7 @@ def test_one_classifier_proposes_and_states_its_expected_error(tmp_path: Path) -
     project = _project(tmp_path, 60)
     status = json.loads(_run("status", project, "--json").stdout)
     result = succeeded(_run("propose", project, "--method", "classifier"))
-    assert "learnt from 60, proposed for" in result.stdout
+    assert "learnt from 60 utterances, proposed labels for" in result.stdout
     report = json.loads(_run("report", project, "--json").output)
     assert (report["consensus"], report["unanimous"]) == (90, 0), "there was only one vote"
     assert f"estimated error of the proposals: {100 * status['estimated_error']:.2f} % (target 1.00 %)" in result.stdout
