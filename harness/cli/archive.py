@@ -11,6 +11,7 @@ from harness.base.foreign import plain_text
 from harness.base.whole_file import temporary_paths_of
 from harness.cli.options import argument, option, output_option, verb
 from harness.cli.sessions import session_folder
+from harness.cli.show import print_notes_and_seals
 from harness.cli.streams import drawn_progress
 from harness.model.errors import InputError
 from harness.model.numbers import counted
@@ -111,9 +112,6 @@ def _content(manifest: PackManifest) -> str:
 
 def _print_findings(findings: LogFindings) -> None:
     """Prints the notes on a session's log, the seals that hold, and whether any is missing."""
-    for note in findings.notes:
-        click.echo(f"note   {plain_text(note, 400)}")
-    for name, end in findings.ends:
-        click.echo(f"seal   {name}: row {end.rows}, SHA-256 {end.sha256}")
+    print_notes_and_seals(findings)
     if not findings.sealed:
         click.echo("note   not sealed: nothing proves that the rows are unchanged")

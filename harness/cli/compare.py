@@ -9,12 +9,10 @@ from pathlib import Path
 import click
 
 from harness.base.whole_file import WholeFile, write_atomically
-from harness.cli.options import A_FILE, argument, choose_one, json_option, option, target_option, verb
+from harness.cli.options import A_FILE, LIMIT_FAILED, argument, choose_one, json_option, option, target_option, verb
 from harness.cli.sessions import session_folder
 from harness.cli.streams import STREAM, drawn_progress, open_input, print_lines, refuse_overwriting, width
 from harness.model.errors import InputError
-
-WORSE = 1  # Exit status, as for a limit that failed.
 
 
 @verb("compare")
@@ -92,7 +90,7 @@ def _compare_evaluations(
 def _compare_sessions(
     names: list[str], cluster_by: str | None, *, as_json: bool, html: Path | None, markdown: str | None
 ) -> None:
-    """Writes and prints the reports, and ends with status WORSE if a measure is worse than in the first session."""
+    """Writes and prints the reports, and ends with status 1 if a measure is worse than in the first session."""
     from harness.offline.figures.comparison import Clusters
     from harness.report import comparison_page
     from harness.report.comparison import compare_sessions
@@ -113,4 +111,4 @@ def _compare_sessions(
     else:
         print_lines(comparison_page.lines(comparison, facts, width()))
     if comparison.rows_with(DifferenceVerdict.WORSE):
-        sys.exit(WORSE)
+        sys.exit(LIMIT_FAILED)

@@ -186,7 +186,7 @@ def test(
     from harness.devices.device_sources import HasRate
     from harness.devices.profiles.profile import load_profile, profile_paths
 
-    if (profile is None) is not every:
+    if every == (profile is not None):  # both or neither
         raise InputError(
             "either a profile or --all is required", remedy="List the profiles: harness admin devices list"
         )

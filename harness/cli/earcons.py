@@ -66,11 +66,11 @@ def learn_earcon(
     else:
         chime = _cut_chime(sound, None if source is not None else folder / f"{name}.recording.wav")
     earcons = bench.device(name).earcons if bench is not None else None
-    named = earcons.path if earcons is not None else None
-    yaml_path, wav_path = store(chime, EarconMeaning(meaning), name, folder, named)
+    named_path = earcons.path if earcons is not None else None
+    yaml_path, wav_path = store(chime, EarconMeaning(meaning), name, folder, named_path)
     facts = f"{seconds(chime.duration_s)}, {fixed(rms_dbfs(chime.samples), 1)} dBFS"
     click.echo(plain_text(f"{wav_path}: the {meaning} chime of {name}, {facts}", 400))
-    if named is None:
+    if named_path is None:
         click.echo(plain_text(f"Add to the bench, under {name}: `earcons: {yaml_path.name}`", 400))
 
 

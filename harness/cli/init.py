@@ -392,7 +392,8 @@ def _implied_kind(options: list[str]) -> BenchKind:
         names = " and --".join(options_by_kind.values()).replace("_", "-")
         raise InputError(f"--{names} apply to different kinds of bench", remedy="Keep only one of them")
     if options_by_kind:
-        return next(iter(options_by_kind))
+        [kind] = options_by_kind
+        return kind
     return BenchKind.SERIAL if options else BenchKind.VIRTUAL_LAB
 
 

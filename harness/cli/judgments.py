@@ -126,8 +126,8 @@ def import_(
     if judgments.ignored_columns:
         columns = ", ".join(plain_text(name, 60) for name in judgments.ignored_columns[:20])
         click.echo(f"unknown columns, ignored: {columns}", err=True)
-    for line, first in plan.repeated_lines[:MAX_LISTED_REPEATS]:
-        click.echo(f"{plain_text(file)}:{line}: the same row as line {first}; counted once", err=True)
+    for line, first_line in plan.repeated_lines[:MAX_LISTED_REPEATS]:
+        click.echo(f"{plain_text(file)}:{line}: the same row as line {first_line}; counted once", err=True)
     if not dry_run:
         plan.write()
     dry_text = "; nothing was written (--dry-run)" if dry_run else ""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from harness.statistics.verdict import DeclaredLimit
 
 LIMIT_FAILED = 1
-"""The exit status if a limit does not hold, or if labels are not declared."""
+"""The exit status if a limit does not hold, if a measure became worse, or if labels are not declared."""
 
 
 class ShippedFile(click.Path):
@@ -116,7 +116,7 @@ def demand_limits(limits: Iterable[DeclaredLimit], unfinished: Sequence[str] = (
 
 def choose_one(**options: object) -> None:
     """InputError if more than one of the options is given: `choose_one(json=as_json, csv=as_csv)`."""
-    if sum(bool(value) for value in options.values()) > 1:
+    if len([name for name, value in options.items() if value]) > 1:
         *names, last = (f"--{name.replace('_', '-')}" for name in options)
         raise InputError(f"{', '.join(names)} and {last} cannot be combined", remedy="Choose one")
 
@@ -521,5 +521,6 @@ def _require_web(declared: Field[Any]) -> Any:
     """The option with a help that says that it needs --web."""
     kind, names, attributes = declared.metadata[_DECLARED]
     text = attributes["help"]
-    text = text if text[:2].isupper() else text[0].lower() + text[1:]
+    if not text[:2].isupper():  # an abbreviation such as TLS keeps its capitals
+        text = text[0].lower() + text[1:]
     return _declare(kind, names, {**attributes, "help": f"With --web: {text}"}, declared.default)

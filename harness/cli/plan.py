@@ -16,7 +16,7 @@ from harness.cli.streams import width
 from harness.model.choices import ALPHA, CONFIDENCE, POWER
 from harness.model.errors import InputError, demand_main_options
 from harness.model.frozen import frozen
-from harness.model.numbers import exact, fixed, percent
+from harness.model.numbers import counted, exact, fixed, percent
 from harness.model.scenario import SequentialTest
 
 EVENTS = (0, 1, 2, 3, 5)
@@ -220,14 +220,14 @@ def _plan_false_rejects(options: PlanOptions, below: float, effect: float) -> Pl
     claims = [{"events": events, "utterances": count} for events, count in utterances.items()]
     fields: dict[str, Any] = {"below": below, "confidence": confidence, "claims": claims}
     if expected is not None:
-        as_expected = utterances_for_claim(below, expected, confidence)
+        expected_count = utterances_for_claim(below, expected, confidence)
         need = utterances_with_power(below, expected, options.power, confidence)
         clustered_count = math.ceil(need.amount * effect)
-        fields |= {"expected": expected, "utterances_as_expected": as_expected, "utterances": need.amount}
+        fields |= {"expected": expected, "utterances_as_expected": expected_count, "utterances": need.amount}
         fields |= {"events": need.events, "power": need.power, "utterances_clustered": clustered_count}
         lines.append(
-            f"  If the share is {exact(100 * expected)} %: {as_expected} utterances if exactly that share is rejected; "
-            f"{math.ceil(need.amount):,} to succeed {percent(need.power, 0)} of the time "
+            f"  If the share is {exact(100 * expected)} %: {expected_count} utterances if exactly that share is "
+            f"rejected; {math.ceil(need.amount):,} to succeed {percent(need.power, 0)} of the time "
             f"(at most {_count_text(need.events, 'false reject')})"
         )
         if effect > 1:
@@ -311,5 +311,4 @@ def _plan_difference(options: PlanOptions, shares: tuple[float, float], effect: 
 
 
 def _count_text(count: int, noun: str) -> str:
-    plural = "" if count == 1 else "s"
-    return f"{count or 'no'} {noun}{plural}"
+    return counted(count, noun) if count else f"no {noun}s"

@@ -73,15 +73,15 @@ def command(
         unreviewed = f" ({session.unreviewed} of unreviewed wake events)" if session.unreviewed else ""
         size = f"{counted(len(session.clips), 'clip')}{unreviewed}  {session.bytes} bytes"
         click.echo(f"{plain_text(str(session.folder))}  {day}  {size}  {action}")
-    due = [session for session in sessions if not session.kept_because]
-    clip_count = sum(len(session.clips) for session in due)
-    summary = f"{counted(clip_count, 'clip')}, {sum(session.bytes for session in due)} bytes"
-    if not due or dry_run:
-        click.echo(f"{summary} would be removed" if due else "nothing to remove")
+    due_sessions = [session for session in sessions if not session.kept_because]
+    clip_count = sum(len(session.clips) for session in due_sessions)
+    summary = f"{counted(clip_count, 'clip')}, {sum(session.bytes for session in due_sessions)} bytes"
+    if not due_sessions or dry_run:
+        click.echo(f"{summary} would be removed" if due_sessions else "nothing to remove")
         return
     if not yes:
         _confirm(f"Remove {summary}?", "purge asks before it removes clips")
-    for session in due:
+    for session in due_sessions:
         refusal = purge(session, rule, reason, user_name())
         click.echo(f"{plain_text(str(session.folder))}: {f'kept: {plain_text(refusal)}' if refusal else 'removed'}")
 

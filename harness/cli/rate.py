@@ -14,7 +14,8 @@ import click
 from harness.base.foreign import plain_text
 from harness.base.places import config_folder
 from harness.base.user_text import name_key, person_name
-from harness.cli.options import Site, argument, flag, option, option_group, repeatable, site_options, verb
+from harness.cli import INTERRUPTED
+from harness.cli.options import Site, argument, choose_one, flag, option, option_group, repeatable, site_options, verb
 from harness.cli.sessions import named_round, session_folder, user_name
 from harness.cli.streams import print_lines
 from harness.model.errors import InputError, SoundError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from harness.rating.rating_room import RatingRoom
 
 
-FAULT, INTERRUPTED = 3, 130  # Exit statuses. 130 is 128 + SIGINT, as in shells.
+FAULT = 3  # Exit status, as for any fault.
 
 
 def _parse_conditions(
@@ -140,8 +141,7 @@ def command(
         )
     if names and not (adjudicate or site.web):
         raise InputError("--names works only with --adjudicate or --web", remedy="Add --adjudicate, or --web")
-    if silent and sound_device is not None:
-        raise InputError("--no-sound and --speaker cannot be combined", remedy="Choose one")
+    choose_one(no_sound=silent, speaker=sound_device is not None)
     if silent and round_.must_hear and not listing:
         raise InputError("this round requires that each response be heard to the end", remedy="Remove --no-sound")
     if by_program.command is not None:

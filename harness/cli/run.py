@@ -141,8 +141,8 @@ def _show(place: EnginePlace, view: RunView, *, history: bool) -> int:
         return status
     stream = standard_output()
     printer = JsonPrinter(stream) if view is RunView.JSON else PlainPrinter(stream, history=history)
-    present = read_resolved(Path(place.folder)).bench.operator is OperatorPresence.PRESENT
-    return _Watch(place, printer, attended=present).print_until_end()
+    has_operator = read_resolved(Path(place.folder)).bench.operator is OperatorPresence.PRESENT
+    return _Watch(place, printer, attended=has_operator).print_until_end()
 
 
 class _InterruptedAgain(Exception):
@@ -164,7 +164,7 @@ class _Watch:
         hello = Hello(client="plain", since_seq=0, attended=False)
         self._client = EngineClient(Path(place.socket), hello, self._arrivals.put, self._arrivals.put)
         self._prompt = OperatorPrompt(sys.stdin, user_name(), self._client.send, self._print_hint) if attended else None
-        self._stopping = False
+        self._is_stopping = False
 
     def print_until_end(self) -> int:
         """Prints what arrives, and closes the connection at the end. Returns the engine's exit status.
@@ -207,13 +207,13 @@ class _Watch:
         A signal handler: it may interrupt a print, so it writes to the descriptor directly.
         """
         text = "you left; the engine may still be stopping"
-        if not self._stopping:
+        if not self._is_stopping:
             text = "stopping the run; press Ctrl-C again to leave immediately"
         with suppress(OSError):  # a terminal that is gone
             os.write(2, f"harness: {text}. {self._remedy()}\n".encode())
-        if self._stopping:
+        if self._is_stopping:
             raise _InterruptedAgain
-        self._stopping = True
+        self._is_stopping = True
         if self._place.alive:
             os.kill(self._place.pid, signal.SIGTERM)
 
@@ -462,10 +462,10 @@ def resume(
             click.echo(f"resuming {folder}", err=True)
         if find(folder) is None and (rescued := restore_rescued_log(SessionFolder(folder))):
             click.echo(rescued, err=True)
-        standing = read_takes(folder)
-        if standing.ended is EndReason.ABORTED:
+        resumption = read_takes(folder)
+        if resumption.ended is EndReason.ABORTED:
             raise InputError(f"{folder} was aborted", remedy="Start a new session: harness run")
-        is_complete = standing.ended is EndReason.COMPLETED and not standing.pending()
+        is_complete = resumption.ended is EndReason.COMPLETED and not resumption.pending()
         if is_complete and (site.web or options.view is not RunView.DASHBOARD):
             click.echo(f"nothing is left to play. See the results: harness report show {shell_word(folder)}")
             _write_report(options.report, folder)
@@ -554,9 +554,9 @@ def _still_running_error(place: EnginePlace) -> EngineError:
 
     folder = Path(place.folder)
     with LogReader(folder) as reader:
-        (*_, last) = reader.entries(reader.last_seq() - 1)
-    row_text = RowWriter().text(last.record) or last.record.kind
-    age = seconds(max(0.0, time.time() - last.wall_s))
+        last_entry = list(reader.entries(reader.last_seq() - 1))[-1]
+    row_text = RowWriter().text(last_entry.record) or last_entry.record.kind
+    age = seconds(max(0.0, time.time() - last_entry.wall_s))
     return EngineError(
         f"the run (pid {place.pid}) was asked to stop, but has not ended after {STOPS_WITHIN_S} s. "
         f"Its last row is {age} old: {plain_text(row_text, 200)}",

@@ -242,18 +242,18 @@ def record(
     bench = load_bench(bench_file) if bench_file is not None else None
     device, server = recording_device(bench, microphone, sound_server)
     missing_texts = folder.missing(texts * takes)
-    failed = 0
+    missing_count = 0
     clock = HostClock()
     surroundings = BenchSurroundings(clock, server, seed=0, folder=output, profile=None)
     if missing_texts:
         with Talker(Microphone("mic", MicrophoneOptions(device), surroundings), clock) as talker_input:
             for number, text in enumerate(missing_texts, 1):
                 if not _record_prompt(talker_input, folder, text, f"{number} of {len(missing_texts)}", wait):
-                    failed += 1
-    click.echo(f"{len(missing_texts) - failed} recorded, {failed} missing.")
-    if failed < len(missing_texts) or not missing_texts:
+                    missing_count += 1
+    click.echo(f"{len(missing_texts) - missing_count} recorded, {missing_count} missing.")
+    if missing_count < len(missing_texts) or not missing_texts:
         click.echo(plain_text(f"Play them in a scenario with `recordings: {output / LIST}`", 400))
-    if failed:
+    if missing_count:
         sys.exit(1)
 
 

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import click
 
-from harness.cli.options import A_FILE, OutputFormat, argument, option, printed_options, repeatable, verb
+from harness.cli.options import A_FILE, LIMIT_FAILED, OutputFormat, argument, option, printed_options, repeatable, verb
 from harness.cli.streams import drawn_progress, width
-
-WORSE = 1  # Exit status, as for a limit that failed.
 
 
 @verb("trend")
@@ -57,4 +55,4 @@ def command(
         lines=lambda: trend_page.lines(trend_report, width()),
     )
     if recent is not None and any(trend.worsened_within(recent) for trend in trend_report.trends):
-        sys.exit(WORSE)
+        sys.exit(LIMIT_FAILED)

@@ -38,15 +38,15 @@ def list_voices(*, engine: str | None = option("List every voice of this engine.
 
     def cells_of(name: str) -> tuple[str, ...]:
         try:
-            engine = load(Group.VOICES, name)()
-            voice_names = engine.names()
+            speech_engine = load(Group.VOICES, name)()
+            voice_names = speech_engine.names()
             plain_names = [voice_name for voice_name in voice_names if "+" not in voice_name]
             names_text = f"{len(plain_names)} ({len(voice_names)} with variants)"
             if len(plain_names) <= 8:
                 names_text = " ".join(plain_names)
-            licence = str(getattr(engine, "licence", "not stated"))
+            licence = str(getattr(speech_engine, "licence", "not stated"))
             # Model hashes belong in the log, not in a table.
-            return name, " ".join(engine.version().split()[:2]), names_text, licence
+            return name, " ".join(speech_engine.version().split()[:2]), names_text, licence
         except HarnessError as error:
             return name, "not installed", str(error), ""
 

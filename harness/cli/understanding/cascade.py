@@ -243,10 +243,10 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
 
     gold = None if sources.gold is None else _read_gold(sources, stack, needs_texts=sources.model is not None)
     live: list[ComparedSystem] = []
-    rules: dict[str, RecognitionRule] = {}
+    rule_by_trial: dict[str, RecognitionRule] = {}
     notes: list[tuple[str, str]] = []
     if sources.live:
-        gold, devices, rules = _read_live_trials(sources.live, sources.attempt, gold, notes)
+        gold, devices, rule_by_trial = _read_live_trials(sources.live, sources.attempt, gold, notes)
         live = [ComparedSystem("live", SystemKind.LIVE, devices)]
     assert gold is not None
     systems: list[ComparedSystem] = []
@@ -255,12 +255,12 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
     systems += (_system_of_sound(name, path, gold, stack) for name, path in map(_split_name, sources.pred_sound))
     systems += live
     if live:
-        systems = [replace(system, frames=_normalise_values(system.frames, rules, gold)) for system in systems]
-        gold = _normalise_values(gold, rules)
+        systems = [replace(system, frames=_normalise_values(system.frames, rule_by_trial, gold)) for system in systems]
+        gold = _normalise_values(gold, rule_by_trial)
     names = [system.name for system in systems]
-    if twice := next((name for name in names if names.count(name) > 1), None):
+    if repeated_name := next((name for name in names if names.count(name) > 1), None):
         remedy = "Give them different names: --heard a=FILE --heard b=FILE"
-        raise InputError(f"two systems are named {plain_text(twice, 60)!r}", remedy=remedy)
+        raise InputError(f"two systems are named {plain_text(repeated_name, 60)!r}", remedy=remedy)
     return gold, systems, notes
 
 
@@ -326,8 +326,10 @@ def _read_live_trials(
     for trial in corpora.gold.utterances:
         query = dict(trial.groups)[QUERY]
         expected = corpora.trials[trial.id].expects
-        as_expected = replace(trial, slots=expected.slots if expected else None)
-        gold_utterance = as_expected if gold_by_query is None else gold_by_query.get(query)
+        if gold_by_query is None:
+            gold_utterance: Utterance | None = replace(trial, slots=expected.slots if expected else None)
+        else:
+            gold_utterance = gold_by_query.get(query)
         if gold_utterance is None:
             ids_without_gold.append(trial.id)
             continue
@@ -348,11 +350,13 @@ def _read_live_trials(
         repeated = f"{len(trials):,} trials of {counted(len(queries), 'query', 'queries')}"
         notes.append(("repetitions", f"{repeated}; intervals over utterances do not allow for this"))
     path = names if gold is None else gold.path
-    rules = {id_: trial.recognised for id_, trial in corpora.trials.items()}
-    return Corpus(path, tuple(trials)), Corpus(names, corpora.predicted.utterances), rules
+    rule_by_trial = {id_: trial.recognised for id_, trial in corpora.trials.items()}
+    return Corpus(path, tuple(trials)), Corpus(names, corpora.predicted.utterances), rule_by_trial
 
 
-def _normalise_values(corpus: Corpus, rules: Mapping[str, RecognitionRule], gold: Corpus | None = None) -> Corpus:
+def _normalise_values(
+    corpus: Corpus, rule_by_trial: Mapping[str, RecognitionRule], gold: Corpus | None = None
+) -> Corpus:
     """The corpus with values that are normalised by the rule of their trial, and with slots instead of tags.
 
     gold: the expected slots, for a corpus of predictions.
@@ -364,7 +368,7 @@ def _normalise_values(corpus: Corpus, rules: Mapping[str, RecognitionRule], gold
     for utterance in corpus.utterances:
         slots = _slots_with_values(utterance)
         if slots is not None:
-            slots = normalised_slots(slots, rules[utterance.id], expected.get(utterance.id) or ())
+            slots = normalised_slots(slots, rule_by_trial[utterance.id], expected.get(utterance.id) or ())
         utterances.append(replace(utterance, tags=None, slots=slots))
     return Corpus(corpus.path, tuple(utterances))
 
@@ -467,23 +471,29 @@ def _style_transcripts(pairs: HeardCorpus, style: TranscriptStyle) -> tuple[Corp
     if style is TranscriptStyle.HEARD:
         return pairs.heard, "transcripts as heard"
     words = [word for utterance in pairs.gold.utterances for word in utterance.words]
-    lower = all(word == word.lower() for word in words)
-    bare = all(word == word.strip(MARKS) for word in words)
-    if not (lower or bare):
+    without_capitals = all(word == word.lower() for word in words)
+    without_punctuation = all(word == word.strip(MARKS) for word in words)
+    if not (without_capitals or without_punctuation):
         return pairs.heard, "transcripts as heard: gold has capitals and punctuation too"
     utterances = tuple(
-        replace(utterance, words=_spell(utterance.words, lower=lower, bare=bare))
+        replace(
+            utterance,
+            words=_spell(utterance.words, without_capitals=without_capitals, without_punctuation=without_punctuation),
+        )
         for utterance in pairs.heard.utterances
     )
-    omissions = {"without capitals": lower, "without punctuation": bare}
+    omissions = {"without capitals": without_capitals, "without punctuation": without_punctuation}
     omissions_text = " and ".join(text for text, is_omitted in omissions.items() if is_omitted)
     return Corpus(pairs.heard.path, utterances), f"transcripts {omissions_text}, as gold is written"
 
 
-def _spell(words: Sequence[str], *, lower: bool, bare: bool) -> tuple[str, ...]:
-    """The words without capitals (lower), and without punctuation or words that are nothing else (bare)."""
-    bare_words = (word.strip(MARKS) if bare else word for word in words)
-    return tuple(word.lower() if lower else word for word in bare_words if word)
+def _spell(words: Sequence[str], *, without_capitals: bool, without_punctuation: bool) -> tuple[str, ...]:
+    """The words without capitals or punctuation, as requested. A word that is only punctuation is left out."""
+    if without_punctuation:
+        words = [word.strip(MARKS) for word in words]
+    if without_capitals:
+        words = [word.lower() for word in words]
+    return tuple(word for word in words if word)
 
 
 def _session_texts(

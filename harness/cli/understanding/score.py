@@ -366,8 +366,8 @@ def add_groups(gold: Corpus, file: InputFile | None) -> Corpus:
     rows = {without_mark(id_): row for row, id_ in enumerate(groups.ids)}
     demand_an_id(list(rows), gold, "this list", file.name)
     columns = {column for utterance in gold.utterances for column, _ in utterance.groups}
-    if twice := next((grouping.name for grouping in groups.groupings if grouping.name in columns), None):
-        problem = f"gold already has a group {plain_text(twice, 60)!r}"
+    if repeated_name := next((grouping.name for grouping in groups.groupings if grouping.name in columns), None):
+        problem = f"gold already has a group {plain_text(repeated_name, 60)!r}"
         raise InputError(problem, place=Place(file.name), remedy="Rename the column")
     utterances = []
     for utterance in gold.utterances:
