@@ -29,7 +29,7 @@ from harness import __version__
 from harness.base.garbage_collection import collect_rarely
 from harness.base.signals import ASKED_TO_END, exit_soon
 from harness.cli.streams import open_streams, output_fault
-from harness.model.errors import HarnessError, InputError, Place
+from harness.model.errors import HarnessError, InputError, InputProblems, Place
 
 VERBS: dict[str, dict[str, tuple[str, str]]] = {
     "init": {"demo": ("harness.cli.demo", "Run the demonstration in the virtual lab.")},
@@ -155,6 +155,8 @@ voice-harness measures how well a voice device hears and answers.
 """
 MAX_ERROR_LINE_CHARS = 2000
 """Limit on a line of an error: paths and messages of libraries fit."""
+MAX_SAME_PROBLEMS = 5
+"""Up to this many problems of a file with the same words are printed; the others are counted."""
 INTERRUPTED = 130  # The exit status that shells report after Ctrl-C.
 
 
@@ -436,8 +438,26 @@ def _report_failure(error: Exception) -> int:
 
         traceback.print_exception(error)
         harness_error = HarnessError(f"{type(error).__name__}: a bug in the harness", remedy="Please report it")
-    _print_error(f"harness: {harness_error}")
+    _print_error(f"harness: {_error_text(harness_error)}")
     return harness_error.exit_code
+
+
+def _error_text(error: HarnessError) -> str:
+    """The text of an error, with a line for each of several problems, see MAX_SAME_PROBLEMS."""
+    if not isinstance(error, InputProblems):
+        return str(error)
+    lines: list[str] = []
+    counts: dict[tuple[str, str], int] = {}
+    for problem in error.problems:
+        file = problem.place.file if problem.place else ""
+        count = counts.get((file, problem.what), 0) + 1
+        counts[file, problem.what] = count
+        if count <= MAX_SAME_PROBLEMS:
+            lines.append(str(problem))
+    for (file, problem_text), count in counts.items():
+        if count > MAX_SAME_PROBLEMS:
+            lines.append(f"{file}: the same in {count - MAX_SAME_PROBLEMS} more places: {problem_text}")
+    return "\n".join(lines)
 
 
 def _print_error(text: str) -> None:
