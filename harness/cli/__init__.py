@@ -384,7 +384,7 @@ class Program(OnlyVerbs):
 @click.version_option(__version__, "-V", "--version", prog_name="voice-harness")
 @click.pass_context
 def group(ctx: click.Context) -> None:
-    """A live test harness for voice devices. To find a command by what you want to know: harness help
+    """A live test harness for voice devices. `harness help` lists which command answers which question.
 
     Exit status: 0 done · 1 a declared limit failed · 2 wrong usage or input · 3 a device, engine or file fault.
     """

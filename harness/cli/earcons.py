@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MEANINGS = ("wake", "done", "error")
 
 
-@verb("learn-earcon")
+@verb("learn-earcon", short_help="Record a device's chime and store it next to the bench.")
 def learn_earcon(
     *,
     bench_file: Path | None = argument("[BENCH]", required=False, type=A_FILE),

@@ -106,8 +106,7 @@ def command(
 
     SESSION: a session's folder, or its name in ./sessions.
 
-    Exit status: 0 nothing is open · 1 something is open · 2 wrong usage or input · 3 a log cannot be read. It is 0
-    after --answer.
+    Exit status: 0 nothing is open, or after --answer · 1 something is open · 2 wrong input · 3 a log cannot be read.
     """
     choose_one(json=as_json, watch=watch, answer=answer is not None)
     if detail and answer is None:

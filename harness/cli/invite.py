@@ -44,8 +44,9 @@ def command(
 ) -> None:
     """Invite raters (`harness rate --web`), annotators (`harness understand annotate review`), or visitors to a run.
 
-    Prints one link per person, once. Send each link in private. RATER: the pseudonym of a rater or annotator, stored
-    with every judgment or label. A new invitation replaces the earlier link. The file holds only hashes of tokens.
+    Prints a link for each person, which cannot be printed again. Send each link in private. RATER: the pseudonym of a
+    rater or annotator, stored with every judgment or label. Inviting somebody again ends the earlier link.
+    The file holds only hashes of tokens.
     """
     if not (raters or listed or revoke):
         raise InputError(

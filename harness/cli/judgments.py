@@ -86,7 +86,7 @@ def export(
             click.echo(f'Writing {rows} to "{plain_text(target)}"; {count_text}', err=STREAM in (csv_file, jsonl_file))
 
 
-@verb("import", parent=command)
+@verb("import", parent=command, short_help="Import judgments made elsewhere: CSV, JSON lines or Parquet.")
 def import_(
     *,
     sessions: tuple[str, ...] = sessions_argument(),

@@ -46,7 +46,7 @@ def command(
     """Run an engine on a session's stimuli, and compare it with the devices' live results, trial by trial.
 
     SESSION: the folder, or the name in ./sessions, of a run with wake, command or ambient trials. If the engine
-    runs the device's own model, the difference shows the effect of the acoustic path.
+    runs the device's own model, the difference is due to the acoustic path.
 
     Exit status: 0 done · 2 wrong usage or input · 3 the engine failed on a stimulus.
     """

@@ -122,8 +122,8 @@ class PlanOptions:
 def command(*, options: PlanOptions, as_json: bool = json_option("Print one JSON object.")) -> None:
     """Calculate how many hours and utterances a claim needs. Nothing is played.
 
-    Default: fewer than 0.1 false accepts per hour, and fewer than 5 % false rejects when you expect 2 %. Also the
-    sequential test of 0.1 against 0.5 per hour.
+    Without options, the claims are fewer than 0.1 false accepts per hour, and fewer than 5 % false rejects when you
+    expect 2 %. The sequential test of 0.1 against 0.5 per hour is added.
     """  # fmt: skip
     from harness.statistics.planning import design_effect
 

@@ -101,7 +101,7 @@ def command(
     filters: ItemFilter = _filters,
     transcript: TranscriptPolicy | None = option("When raters see the transcript."),
     training: bool | None = option(
-        "Begin with exercises (those of the round, or else the built-in ones), or without.",
+        "Begin with exercises, or without. They are those of the round, or else the built-in ones.",
         "--training/--no-training",
         default=None,
         show_default="the round file; without one, no exercises",

@@ -84,8 +84,8 @@ def command(
     No sound is played. The options state how good the devices are. A limit can be decided if such a device meets it in
     at least 80 % of the drawn runs. A device with twice the allowed errors must fail it as often.
 
-    --nights plays whole runs in simulated time: how long they take, and how often they come to a decision. With
-    --faults, it also says what goes wrong.
+    --nights plays complete runs in simulated time, and reports how long they take and how often they reach a decision.
+    With --faults, it also reports what goes wrong.
 
     Exit status: 0 every limit can be decided · 1 some cannot · 2 the files do not fit together.
     """

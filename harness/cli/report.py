@@ -45,14 +45,14 @@ def command(
 ) -> None:  # fmt: skip
     """Write a self-contained page about sessions or evaluations, or summarise a wake-evaluation log.
 
-    SESSION: its folder, or its name in ./sessions; with --html. Works while the session runs.
+    SESSION, with --html: its folder, or its name in ./sessions. Works while the session runs.
 
     LOG with --html: logs of `harness evaluate`, with LOG.jsonl next to each. Several are compared on one page. Score
     curves need the stored scores: evaluate with --html, --sweep or --cache.
 
     LOG: a log of `harness evaluate`, of `harness report export --wake-log`, or of the original tool; - for standard
-    input. A journal (LOG.jsonl) works too, also while the run continues or after it was killed. Prints console lines,
-    intervals, and totals that do not add up.
+    input. A journal (LOG.jsonl) works too, also while the run continues or after it was killed. Prints the lines
+    that the evaluation printed, intervals, and totals that do not add up.
 
     Exit status: 0 written, or the totals agree with the lines · 2 the input cannot be read · 3 the totals disagree.
     """

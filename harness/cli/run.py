@@ -436,7 +436,7 @@ def resume(
     yes: bool = YES,
     site: Site = site_options("live"),
 ) -> None:
-    """Continue a session that was stopped or interrupted. Finished trials are not lost, and are not played again.
+    """Continue a session that was stopped or interrupted. Finished trials are kept, and not played again.
 
     In the dashboard you can also open a complete session, to judge its responses or play trials again.
 
@@ -447,7 +447,7 @@ def resume(
 
     With --web, others watch in a browser. Ctrl-C ends the site, with status 0, and the run continues.
 
-    Exit status: 0 done · 1 a limit failed or undecided · 2 wrong input, or aborted before · 3 a fault, abort or stop.
+    Exit status: 0 done · 1 a limit failed or undecided · 2 wrong input or aborted session · 3 a fault, abort or stop.
     """
     from harness.model.record import EndReason
     from harness.session.engine.assemble import demand_trust, read_resolved, with_typed_options
@@ -572,9 +572,9 @@ def stop(*, session: str | None = argument(required=False)) -> None:
 
     SESSION: its folder, or its name in ./sessions; optional when only one is running.
 
-    Finished trials stay. The trial that is being played is cut off, and `harness run resume` plays it again.
+    Finished trials are kept. The trial that is being played is cut off, and `harness run resume` plays it again.
 
-    Exit status: 0 it ended properly · 2 wrong input · 3 nothing is running, or its engine does not end properly.
+    Exit status: 0 the session ended properly · 2 wrong input · 3 nothing is running, or it does not end properly.
     """
     from harness.session.summary import next_steps
 

@@ -225,7 +225,7 @@ def command(
 ) -> None:
     """Count word errors of transcripts against references, aligned as in NIST's sclite.
 
-    Files: trn, ctm, stm, .sro, or CSV lists. In a reference without a hypothesis, every word counts as deleted. A
+    Files: trn, ctm, stm, .sro, or CSV lists. If a reference has no hypothesis, all its words count as deleted. A
     hypothesis without a reference is ignored. The report counts both. Labels of an stm file are groups.
 
     Exit status: 0 scored · 1 a WER is above --max-wer or undefined · 2 wrong usage or input · 3 writing failed.

@@ -57,8 +57,8 @@ def command(
 ) -> None:
     """Convert .sro transcriptions to SNOR, line by line.
 
-    Reads standard input if FILE is missing or -. Output is UTF-8. Faulty lines are reported on standard error as
-    file:line:column and left out. The files of --output and --homophones are then not written.
+    Reads standard input if FILE is missing or -. Output is UTF-8. Faulty lines are left out, and reported on
+    standard error as file:line:column. The files of --output and --homophones are then not written.
 
     Exit status: 0 done · 2 the input has errors · 3 the output cannot be written ·
     141 its reader has gone.

@@ -61,7 +61,7 @@ def list_devices(*, sound_server: str = _SERVER, as_json: bool = _JSON) -> None:
         click.echo(line)
 
 
-@verb("recordings", parent=command)
+@verb("recordings", parent=command, short_help="List recordings that a run would reject.")
 def list_recordings(
     *,
     paths: tuple[Path, ...] = argument(required=True),
@@ -208,7 +208,7 @@ def recording_device(bench: Bench | None, microphone: str | None, sound_server: 
     return name, server
 
 
-@verb("record", parent=command)
+@verb("record", parent=command, short_help="Record a person who reads prompts.")
 def record(
     *,
     prompts: Path = argument("PROMPTS", type=A_FILE),
@@ -220,14 +220,14 @@ def record(
         "Sound server.", type=click.Choice(["system", "virtual_lab"]), show_default="the bench's, or system"
     ),
     takes: int = option("Number of recordings of each prompt.", within=(1, 100), default=1),
-    wait: float = option("Longest time to wait for the talker to begin, s.", within=(1, 600), default=10.0),
+    wait: float = option("Maximum time to wait for the talker to begin, s.", within=(1, 600), default=10.0),
     columns: tuple[str, ...] = repeatable("Extra column, such as distance=3m.", "--column", metavar="NAME=VALUE"),
 ) -> None:
     """Record a person who reads PROMPTS, a text file with a prompt on each line.
 
     Each prompt is shown. The speech that follows is detected, checked and saved without a key press. If it is
-    clipped, too quiet or missing, the prompt is shown again, three times in all. A scenario plays the recordings with
-    `recordings: FOLDER/list.csv`. After an interruption, run the same command to continue.
+    clipped, too quiet or missing, the prompt is shown again, three times in all. After an interruption, run the same
+    command to continue. To use the recordings in a scenario, write `recordings: FOLDER/list.csv`.
 
     Exit status: 0 everything is recorded · 1 some prompts are missing · 3 the microphone cannot be used.
     """

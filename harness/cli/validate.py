@@ -143,11 +143,11 @@ def command(
     paths: tuple[Path, ...] = argument(required=True, type=SHIPPED_FILE),
     as_json: bool = json_option("Print the result as JSON."),
 ) -> None:
-    """Check scenarios, benches, device profiles, normalisations and files for raters; plays nothing.
+    """Check scenarios, benches, device profiles, normalisations and files for raters. Plays nothing.
 
-    PATHS are files or folders. A scenario and one bench given together are also checked against each other. The command
-    reads every recording completely, and tests every voice. It does not look for devices: for those,
-    `harness check doctor --bench BENCH`.
+    PATHS are files or folders. If they include one bench, scenarios are also checked against it. The command reads
+    every recording completely, and tests every voice. It does not look for devices, as
+    `harness check doctor --bench BENCH` does.
 
     Exit status: 0 no problems · 2 problems found.
     """

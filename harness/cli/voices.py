@@ -20,7 +20,7 @@ def command() -> None:
     """List the installed voices, or speak a text into a file."""
 
 
-@verb("list", parent=command)
+@verb("list", parent=command, short_help="List the speech engines and their voices.")
 def list_voices(*, engine: str | None = option("List every voice of this engine.")) -> None:
     """List the speech engines, their versions and voices, and how to install missing engines."""
     from rich.console import Console

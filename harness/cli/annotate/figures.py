@@ -106,7 +106,7 @@ def agreement(
     """Measure how well each pair of annotators agrees on the utterances that both labelled.
 
     Labels from files belong to the annotator `imported`. For work by hand, the labels given before the proposal was
-    shown count. Works during annotation. How-to: docs/how-to/annotate-utterances.md
+    shown are compared. Works during annotation. How-to: docs/how-to/annotate-utterances.md
 
     Exit status: 0 done · 1 agreement is below --min-alpha or n/a · 2 wrong usage or input · 3 the project cannot be
     read.

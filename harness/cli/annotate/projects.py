@@ -43,7 +43,7 @@ MAX_LISTED_IDS = 3
 PATH = click.Path(path_type=Path)
 project_argument = argument("PROJECT", type=A_FOLDER)
 map_option = option(
-    "Rename the labels of the file as a CSV file with the columns from and to says, or as for MEDIA (media).",
+    "Rename labels as a CSV file with the columns from and to states; media: the French labels of MEDIA.",
     "--rename-labels",
     former=("--map",),
     metavar="FILE|media",
@@ -112,7 +112,7 @@ def new(
         ),
     ),
 ) -> None:  # fmt: skip
-    """Create a project: a folder with copies of the utterances and the label set, and a file for the labels given.
+    """Create a project: a folder with copies of the utterances and the label set, and a file for the labels.
 
     The copies never change. To change the data, make a new project. How-to: docs/how-to/annotate-utterances.md
 
@@ -162,7 +162,7 @@ def import_intents(
     """Import labels from a file, by the ids of the utterances, as labels of the annotator `imported`.
 
     FILE is a CSV file `id,intent` with labels joined by #, or annotated utterances as JSONL or BIO. For the public
-    intent files of MEDIA, --rename-labels media replaces the French labels by English ones.
+    intent files of MEDIA, --rename-labels media replaces the French labels with English ones.
 
     If any label is unknown or breaks a rule, nothing is imported. How-to: docs/how-to/annotate-utterances.md
 
@@ -218,8 +218,8 @@ def export(
 ) -> None:
     """Write the utterances with their final labels and slots, and with the groups of the data.
 
-    If any utterance has no final labels, nothing is written, unless --final-only leaves such utterances out or --mark
-    adds the state of each. How-to: docs/how-to/annotate-utterances.md
+    If any utterance has no final labels, nothing is written. Use --final-only to leave such utterances out, or --mark
+    to add the state of each. How-to: docs/how-to/annotate-utterances.md
 
     Exit status: 0 written · 2 wrong usage or input, nothing is written · 3 it cannot be written.
     """

@@ -163,8 +163,8 @@ def command(
     """Measure how much recognition errors reduce understanding, and compare systems that start from sound.
 
     One model predicts intents and slots from the reference text and from the transcript. Both predictions are scored
-    against gold. Only utterances with a transcript count; the others are listed. The words of both differ, so slots
-    are compared as lists of concepts, and slot F1 is given for the reference only.
+    against gold. Only utterances with a transcript count; the others are listed. The two texts differ in words, so
+    slots are compared as lists of concepts, and slot F1 is given for the reference only.
 
     With several --heard, --pred-sound or --live, systems are compared on the utterances that all of them answered.
     The report says at which stage each system loses an utterance.

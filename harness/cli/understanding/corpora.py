@@ -213,8 +213,8 @@ def generate(
 ) -> None:
     """Generate an annotated corpus from grammar files and a seed.
 
-    The corpus is the same on every machine, and no sentence occurs twice. A folder stands for the .yaml files in it.
-    Format of a grammar: docs/how-to/train-understanders.md
+    The corpus is the same on every machine, and no sentence occurs twice. A folder means all .yaml files in it.
+    The format of grammars: docs/how-to/train-understanders.md
 
     Exit status: 0 generated · 2 wrong usage or input · 3 the folder cannot be written.
     """

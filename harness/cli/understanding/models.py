@@ -82,9 +82,9 @@ def train(
     ),
     force: bool = flag("Replace an existing model."),
 ) -> None:
-    """Train an understander on the split train of a folder.
+    """Train an understander on the split `train` of a folder.
 
-    If there is a split dev, the model is scored on it, and transformer ends its training by it. The model's
+    If there is a split dev, the model is scored on it, and transformer uses it to decide when to stop. The model's
     folder is written completely or not at all.
     How-to: docs/how-to/train-understanders.md
 
@@ -171,7 +171,7 @@ def predict(
     input to standard output, each line is answered before the next is read.
 
     Sounds give JSONL with the words that were recognised, if any, and the cost in seconds. A recogniser gives words
-    only. Both are input of `harness understand cascade`.
+    only. `harness understand cascade` reads both.
 
     Exit status: 0 done · 2 wrong usage or input · 3 the result cannot be written, or a sound cannot be used.
     """
@@ -281,8 +281,8 @@ def bench(
     """Train and score several understanders on a corpus.
 
     Prints a row per understander: metrics with 95 % intervals, and processor seconds. Slots are conlleval chunks of
-    full concepts. Published results on ATIS and SNIPS follow, marked *. With --folds, values are means over folds, with
-    their standard deviations.
+    full concepts. Published results on ATIS and SNIPS follow, marked *. With --folds, values are means over the folds,
+    with standard deviations.
 
     Exit status: 0 done · 2 wrong usage or input · 3 a report cannot be written.
     """

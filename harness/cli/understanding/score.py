@@ -101,8 +101,9 @@ def score(
 ) -> None:
     """Score predicted intents and slots, or those that the devices of a session understood, against gold.
 
-    Reads BIO folders, JSONL, and CSV files of intents. A missing prediction counts as an empty one that is
-    never right. A prediction without gold is not counted. Both are reported. How-to: docs/how-to/score-understanding.md
+    Reads BIO folders, JSONL, and CSV files of intents. A missing prediction counts as empty and is never right. A
+    prediction without gold is not counted. The report states how many there are of each.
+    How-to: docs/how-to/score-understanding.md
 
     Exit status: 0 scored · 1 a limit failed · 2 wrong usage or input · 3 a report cannot be written.
     """
