@@ -249,7 +249,8 @@ def _watch(folders: Sequence[Path], observer: str, *, is_interactive: bool) -> N
                 if not _ask_observer(due_items, observer):
                     return
             else:
-                print_lines(line for item in due_items for line in ("", *describe(item, now_wall_s)))
+                for item in due_items:
+                    print_lines(["", *describe(item, now_wall_s, of_several=len(folders) > 1)])
             continue
         if not waiting_items and all(session.ended for session in sessions):
             return

@@ -392,6 +392,7 @@ def command(
         presence = OperatorPresence.PRESENT if attended else OperatorPresence.ABSENT
     _demand_one_view(site, options)
     choose_one(prepare=only_prepare, web=site.web, no_watch=options.no_watch)
+    choose_one(prepare=only_prepare, junit=options.report is not None)
 
     def demand(bench: Bench) -> None:
         if not only_prepare:

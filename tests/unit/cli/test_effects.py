@@ -163,6 +163,13 @@ def test_watch_announces_the_next_effect_with_its_time(tmp_path: Path, monkeypat
     assert now_s[0] >= begun_s + 7.0
 
 
+def test_watching_several_sessions_names_the_session_of_each_effect(tmp_path: Path) -> None:
+    folders = [written(tmp_path / name, asked_session(ASKED), wall_s=1_700_000_000.0) for name in ("s1", "s2")]
+    result = harness("effects", "--watch", *folders)
+    assert result.exit_code == 1
+    assert result.stdout.count("t1 of ") == 2, result.stdout
+
+
 def test_terminal_asks_for_each_open_effect(tmp_path: Path) -> None:
     session = Session(trial(ASKED), trial(ASKED, 2)).asked().answered()
     session.asked(20.0, "t2").ends(40.0)
