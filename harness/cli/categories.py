@@ -117,10 +117,10 @@ def command(
     with drawn_progress():
         judged_sessions = read_sessions(sessions.folders)
     rows = [row for session in judged_sessions for row in session.rows]
-    names = sorted({row.rater for row in rows})
-    raters = tuple(known_name(rater, names) for rater in raters)
+    rater_names = sorted({row.rater for row in rows})
+    raters = tuple(known_name(rater, rater_names) for rater in raters)
     for rater in raters:
-        demand_known(rater, set(names), "rater")
+        demand_known(rater, rater_names, "rater")
     if options.round_id is not None:
         demand_known(options.round_id, {row.round for row in rows}, "round")
     ids = tuple(session.session_id for session in judged_sessions)

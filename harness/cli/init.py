@@ -181,24 +181,24 @@ class Setup:
 
     def files(self) -> dict[str, str]:
         """The texts of the starter files by file name, in the order in which they are written."""
-        values = {"BOARD": self.board, "PHRASE": self.phrase}
+        replacements = {"BOARD": self.board, "PHRASE": self.phrase}
         match self.kind:
             case BenchKind.VIRTUAL_LAB:
                 templates = {"scenario.yaml": "scenario", "bench.yaml": "bench"}
-                values |= {"EVIDENCE": _BY_REPORTS, "LIMITS": "min_recognised_share: 0.5"}
+                replacements |= {"EVIDENCE": _BY_REPORTS, "LIMITS": "min_recognised_share: 0.5"}
             case BenchKind.SOUND:
                 templates = {f"{self.board}.yaml": "sound", "bench.yaml": "sound_bench", "scenario.yaml": "scenario"}
-                values |= {"EVIDENCE": _BY_SOUND, "LIMITS": _LIMITS_BY_SOUND}
+                replacements |= {"EVIDENCE": _BY_SOUND, "LIMITS": _LIMITS_BY_SOUND}
             case _:
                 templates = {"bench.yaml": "device_bench", "scenario.yaml": "device_scenario"}
                 if not DEVICES[self.kind].shipped:
                     templates = {f"{self.board}.yaml": DEVICES[self.kind].starter} | templates
-                values |= self._device_values()
-        placeholder = re.compile(rf"\b(?:{'|'.join(values)})\b")
+                replacements |= self._device_values()
+        placeholder = re.compile(rf"\b(?:{'|'.join(replacements)})\b")
         texts = {}
         for name, template in templates.items():
             path = Path(__file__).with_name("starters") / f"{template}.yaml"
-            texts[name] = placeholder.sub(lambda match: values[match[0]], path.read_text(encoding="utf-8"))
+            texts[name] = placeholder.sub(lambda match: replacements[match[0]], path.read_text(encoding="utf-8"))
         return texts
 
     def _device_values(self) -> dict[str, str]:

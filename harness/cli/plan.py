@@ -255,7 +255,7 @@ def _plan_sequential(test: SequentialTest) -> PlanOutput:
     """
     from harness.statistics.sequential import hours_to_pass, rate_boundaries
 
-    passed, failed = rate_boundaries(test)
+    pass_boundary, fail_boundary = rate_boundaries(test)
     per_event, per_hour = math.log(test.bad / test.good), test.bad - test.good
     rows = []
     good_fails, bad_passes = (exact(100 * error_rate) for error_rate in (test.alpha, test.beta))
@@ -266,8 +266,8 @@ def _plan_sequential(test: SequentialTest) -> PlanOutput:
     ]
     cells = []
     for events in range(MAX_SPRT_EVENTS + 1):
-        fails_within_h = (events * per_event - failed) / per_hour
-        passes_after_h = (events * per_event - passed) / per_hour
+        fails_within_h = (events * per_event - fail_boundary) / per_hour
+        passes_after_h = (events * per_event - pass_boundary) / per_hour
         can_fail = fails_within_h > 0
         rows.append({
             "events": events,

@@ -123,8 +123,8 @@ def _rename_file(error: InputError, file: InputFile) -> InputError:
     """The error with `file.name` in place of `file.path`; the same error if it does not name that path."""
     if isinstance(error, InputProblems):
         problems = [_rename_file(problem, file) for problem in error.problems]
-        unchanged = all(problem is other for problem, other in zip(problems, error.problems, strict=True))
-        return error if unchanged else InputProblems(problems)
+        is_unchanged = all(problem is other for problem, other in zip(problems, error.problems, strict=True))
+        return error if is_unchanged else InputProblems(problems)
     place = error.place
     if place is None or place.file != str(file.path) or place.file == file.name:
         return error

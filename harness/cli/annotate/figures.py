@@ -52,8 +52,11 @@ def status(
             from harness.annotation.uncertainty import guess_project
 
             guesses = guess_project(room.utterances, room.assignment, room.ledger, room.label_set, room.project.seed)
-        subject = room.project, room.label_set.id, progress, guesses
-    print_lines([json.dumps(outcome_object(*subject))] if as_json else outcome_lines(*subject, str(project), width()))
+        annotation_project, label_set = room.project, room.label_set.id
+    if as_json:
+        print_lines([json.dumps(outcome_object(annotation_project, label_set, progress, guesses))])
+    else:
+        print_lines(outcome_lines(annotation_project, label_set, progress, guesses, str(project), width()))
 
 
 @verb("report")

@@ -268,13 +268,13 @@ def split_corpus(
         whole = read_corpus(file.path, form, name=file.name)
     _demand_new_folder(out)
     corpora = stratified(whole, [share for _, share in parts], seed)
-    labelled = []
+    utterances = []
     for (name, _), part in zip(parts, corpora, strict=True):
         for utterance in part.utterances:
             other_groups = (group for group in utterance.groups if group[0] != SPLIT)
-            labelled.append(replace(utterance, groups=((SPLIT, name), *other_groups)))
+            utterances.append(replace(utterance, groups=((SPLIT, name), *other_groups)))
     write_folder = write_bio if output_format == BIO else write_jsonl_folder
-    write_folder(Corpus(whole.path, tuple(labelled)), out)
+    write_folder(Corpus(whole.path, tuple(utterances)), out)
     sizes_text = ", ".join(f"{len(part.utterances):,} {name}" for (name, _), part in zip(parts, corpora, strict=True))
     click.echo(f"{shown(str(out))}: {sizes_text} (seed {seed})", err=True)
 

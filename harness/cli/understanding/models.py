@@ -315,14 +315,14 @@ def _results_on_test(
             raise InputError(
                 "there is no split named test", place=Place(str(folder)), remedy="Name the split to score `test`"
             )
-        corpora.append((folder, (train, held_out, _with_tags(test))))
-    for folder, splits in corpora:
+        corpora.append((folder, train, held_out, _with_tags(test)))
+    for folder, train, held_out, tagged_test in corpora:
         rows = []
         for contender in contenders:
             _print_progress(f"{folder}: {contender.name}")
-            rows.append(bench(contender, splits, seed, _print_progress))
+            rows.append(bench(contender, (train, held_out, tagged_test), seed, _print_progress))
         rows += _published_rows(folder, published)
-        title = f"{len(splits[2].utterances):,} test utterances, seed {seed}"
+        title = f"{len(tagged_test.utterances):,} test utterances, seed {seed}"
         yield folder, {"seed": seed}, title, rows
 
 
