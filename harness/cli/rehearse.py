@@ -205,7 +205,7 @@ def _lines(result: RehearsalResult) -> Iterator[str]:
     for note in result.notes:
         yield plain_text(f"note: {note}.", 600)
     if result.left_out:
-        yield f"Limits not rehearsed: {', '.join(result.left_out)}"
+        yield f"Not rehearsed: {', '.join(result.left_out)}"
     if options.faults or options.nights >= MIN_NIGHTS_FOR_HISTOGRAM:
         yield from _night_lines(result, width)
 
