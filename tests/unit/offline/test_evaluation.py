@@ -273,13 +273,10 @@ def test_a_limit_on_an_unmeasured_figure_is_refused_at_once() -> None:
         (("--task-hours", "2"), "--task-hours needs --cluster"),
         (("-l", ""), "a log needs a name"),
         (("-l", "."), "a log needs a name"),
-        (("-l", "b.log", "--html", "b.log"), "b.log: the HTML page or JUnit report would replace this file"),
-        (
-            ("-l", "b.log", "--junit", "./b.log.json"),
-            "b.log.json: the HTML page or JUnit report would replace this file",
-        ),
-        (("--sweep", "p", "--html", "p.csv"), "p.csv: the HTML page or JUnit report would replace this file"),
-        (("--sweep", "p.csv", "--html", "p.svg"), "p.svg: the HTML page or JUnit report would replace this file"),
+        (("-l", "b.log", "--html", "b.log"), "b.log: the HTML page or JUnit report would replace"),
+        (("-l", "b.log", "--junit", "./b.log.json"), "b.log.json: the HTML page or JUnit report would replace"),
+        (("--sweep", "p", "--html", "p.csv"), "p.csv: the HTML page or JUnit report would replace"),
+        (("--sweep", "p.csv", "--html", "p.svg"), "p.svg: the HTML page or JUnit report would replace"),
         (("--in", "m.csv"), "the phrase_end_s of 'b.wav' is not a time in seconds: 'nan'"),
     ],
 )
