@@ -456,7 +456,8 @@ def _error_text(error: HarnessError) -> str:
             lines.append(str(problem))
     for (file, problem_text), count in counts.items():
         if count > MAX_SAME_PROBLEMS:
-            lines.append(f"{file}: the same in {count - MAX_SAME_PROBLEMS} more places: {problem_text}")
+            prefix = f"{file}: " if file else ""
+            lines.append(f"{prefix}the same in {count - MAX_SAME_PROBLEMS} more places: {problem_text}")
     return "\n".join(lines)
 
 

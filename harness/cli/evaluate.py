@@ -173,7 +173,7 @@ _LIMITS = option_group(
 )
 _SWEEP = option_group(
     prefix=option(
-        "Count at every threshold: write PREFIX.csv, .json, .png, .svg (without PREFIX: X.det.* next to X.log).",
+        "Count at every threshold, and write PREFIX.csv, .json, .png, .svg (without PREFIX: X.det.* next to X.log).",
         "--sweep", is_flag=False, flag_value=BESIDE_LOG, metavar="[PREFIX]", callback=_parse_prefix,
     ),
     dev_inv=_list_option("In-vocabulary list, folder or manifest for choosing an operating point."),

@@ -154,7 +154,8 @@ class Setup:
         keys = self._keys()
         if not all(str(value).strip() and str(value).isprintable() for value in keys.values()):
             raise InputError(
-                f"{plain_text(self.address, 80)!r} is not a valid device address", remedy="Write printable characters"
+                f"{plain_text(self.address, 80)!r} is not a valid device address",
+                remedy="Use printable characters only",
             )
         if keys:
             options_of(str(keys["driver"]), {key: value for key, value in keys.items() if key != "driver"})

@@ -49,11 +49,11 @@ def _parse_conditions(
 
 _filters = option_group(
     devices=repeatable(
-        "Judge only this device (repeatable, like --class, --query, --trial and --condition).", "--device"
+        "Judge only responses of this device (repeatable, like --class, --query, --trial and --condition).", "--device"
     ),
-    query_classes=repeatable("Judge only this query class.", "--class"),
-    queries=repeatable("Judge only the query with this id.", "--query"),
-    trials=repeatable("Judge only the trial with this id.", "--trial"),
+    query_classes=repeatable("Judge only responses to this class of queries.", "--class"),
+    queries=repeatable("Judge only responses to the query with this id.", "--query"),
+    trials=repeatable("Judge only the response of the trial with this id.", "--trial"),
     conditions=repeatable(
         "Judge only responses under this condition.", "--condition", metavar="AXIS=LABEL", callback=_parse_conditions
     ),

@@ -43,7 +43,7 @@ MAX_LISTED_IDS = 3
 PATH = click.Path(path_type=Path)
 project_argument = argument("PROJECT", type=A_FOLDER)
 map_option = option(
-    "Rename labels as a CSV file with the columns from and to states; media: the French labels of MEDIA.",
+    "Rename labels by a CSV file with the columns from and to, or by the list for MEDIA (media).",
     "--rename-labels",
     former=("--map",),
     metavar="FILE|media",
