@@ -200,7 +200,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if getattr(config.option, "dist", "no") != "no" or hasattr(config, "workerinput"):
         raise pytest.UsageError("--bench: several processes cannot share one bench. Leave out -n, or use -n 0.")
     if not bench.is_file():
-        raise pytest.UsageError(f"--bench: {bench} is not a file. Give the bench file.")
+        raise pytest.UsageError(f"--bench: {bench} is not a file. Name the bench file.")
     config.stash[_RUNS] = {}
     root = str(config.rootpath)
     config.stash[_CONFIGURED_FILES] = {

@@ -79,7 +79,9 @@ class Option(click.Option):
         other = option_by_target.setdefault(os.path.realpath(target), name)
         if other != name:
             first, second = sorted((other, name), reverse=True)
-            raise InputError(f"{first} and {second} name the same file", remedy="Give one of them another file name")
+            raise InputError(
+                f"{first} and {second} name the same file", remedy="Choose another file name for one of them"
+            )
 
     def takes(self, word: str) -> bool:
         """Whether the word after an option with an optional FILE is its FILE. `--json=FILE` always is."""

@@ -250,7 +250,7 @@ def command(
 ) -> None:
     """Run a wake engine or a recogniser over audio files. Write a log, and print a summary line.
 
-    Give folders with --in and --out, long recordings with --long, or lists with -i, --oov and -c. The harness also
+    Name folders with --in and --out, long recordings with --long, or lists with -i, --oov and -c. The harness also
     writes LOG.json (exact counts) and LOG.jsonl (the journal that --resume needs).
 
     Exit status: 0 done · 1 a declared limit failed · 2 wrong usage or input.

@@ -79,7 +79,7 @@ def command(
 ) -> None:
     """Write the results of a session for other programs. Works while the session runs.
 
-    SESSION: its folder, or its name in ./sessions. If you give no format, wake-evaluation logs are written as
+    SESSION: its folder, or its name in ./sessions. Without a format, wake-evaluation logs are written as
     SESSION.DEVICE.log into the current folder.
     """
     from harness.report.session import read_session

@@ -288,7 +288,7 @@ def command(
             if kind not in KINDS_BY_OPTION[name]:
                 raise InputError(
                     f"--{name.replace('_', '-')} does not apply to --bench-kind {kind}",
-                    remedy=f"Remove it, or write --bench-kind {' or '.join(KINDS_BY_OPTION[name])}",
+                    remedy=f"Remove that option, or write --bench-kind {' or '.join(KINDS_BY_OPTION[name])}",
                 )
         address = addresses[DEVICES[kind].option] if kind in DEVICES else ""
         name = _demand_board(board) if board is not None else NAMES.get(kind, "")

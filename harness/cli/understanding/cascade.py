@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 MARKS = '.,!?;:…"«»“”„¿¡()[]'
 VOICE, QUERY = "voice", "query"
+_ADD_GOLD = "Add --gold FILE|FOLDER with annotated utterances and their texts"
 COLUMNS = (Grouping.DEVICE, Grouping.QUERY_CLASS, Grouping.CONDITION)
 
 
@@ -93,12 +94,12 @@ class CascadeSources:
             self._demand_comparison()
             return
         if bool(self.sessions) == bool(self.heard):
-            problem, remedy = "no transcripts were given", "Give a session, or --heard FILE"
+            problem, remedy = "no transcripts were given", "Name a session, or add --heard FILE"
             if self.heard:
                 problem, remedy = "transcripts come either from a session or from --heard", f"{remedy}, not both"
             raise InputError(problem, remedy=remedy)
         if self.heard and not self.gold:
-            raise InputError("--gold is missing", remedy="Give --gold FILE|FOLDER: annotated utterances, with text")
+            raise InputError("--gold is missing", remedy=_ADD_GOLD)
         if self.model is None and not (self.pred_reference and self.pred_heard):
             remedy = "Add --model FOLDER, or --pred-reference and --pred-heard"
             raise InputError("neither --model nor predictions were given", remedy=remedy)
@@ -117,7 +118,7 @@ class CascadeSources:
                 remedy="Name the session with --live, and use --model for transcripts",
             )
         if not self.gold and not self.live:
-            raise InputError("--gold is missing", remedy="Give --gold FILE|FOLDER: annotated utterances")
+            raise InputError("--gold is missing", remedy="Add --gold FILE|FOLDER with annotated utterances")
         if self.heard and self.model is None:
             raise InputError("--heard needs --model", remedy="Add --model FOLDER, or remove --heard")
         if self.model is None and len(self.pred_sound) + len(self.live) < 2:
@@ -259,7 +260,7 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
         gold = _normalise_values(gold, rule_by_trial)
     names = [system.name for system in systems]
     if repeated_name := next((name for name in names if names.count(name) > 1), None):
-        remedy = "Give them different names: --heard a=FILE --heard b=FILE"
+        remedy = "Use different names: --heard a=FILE --heard b=FILE"
         raise InputError(f"two systems are named {plain_text(repeated_name, 60)!r}", remedy=remedy)
     return gold, systems, notes
 
@@ -338,7 +339,7 @@ def _read_live_trials(
         trials.append(replace(gold_utterance, id=trial.id, groups=(*gold_utterance.groups, *more_groups)))
     names = " ".join(map(str, folders))
     if not trials:
-        remedy = "Give a session with trials of kind understand, whose queries have the ids of gold"
+        remedy = "Use a session with trials of kind understand, whose queries have the ids of gold"
         raise InputError(f"no trial of {names} has gold and a reported frame", remedy=remedy)
     notes.append(("attempt", f"{attempt} of each trial"))
     if corpora.unknown:
@@ -411,7 +412,7 @@ def _read_inputs(
         _, path = _split_name(sources.heard[0])
         heard, notes = _read_corpus(path, stack), []
     if gold is None:
-        raise InputError("--gold is missing", remedy="Give --gold FILE|FOLDER: annotated utterances, with text")
+        raise InputError("--gold is missing", remedy=_ADD_GOLD)
     pairs = join_transcripts(gold, heard, missing_is_silence=sources.missing_is_silence)
     _demand_pairs(gold, heard, pairs)
     if sources.model is None:
@@ -433,7 +434,7 @@ def _read_gold(sources: CascadeSources, stack: ExitStack, *, needs_texts: bool =
     """Gold with its groups. needs_texts: whether a model will read its texts; then InputError if it has none."""
     gold, _ = read_gold(stack.enter_context(open_input(sources.gold or "")), None, sources.split)
     if needs_texts and not any(utterance.words for utterance in gold.utterances):
-        remedy = "Give a BIO folder or a JSONL file; a CSV file of intents contains no text"
+        remedy = "Use a BIO folder or a JSONL file; a CSV file of intents contains no text"
         raise InputError("gold has no text to predict from", place=Place(gold.path), remedy=remedy)
     return add_groups(gold, stack.enter_context(open_input(sources.groups)) if sources.groups else None)
 
@@ -534,7 +535,7 @@ def _session_texts(
                 heard.append(Utterance(id_, words))
     names = " ".join(map(str, folders))
     if not references:
-        remedy = "Give --gold FILE with annotated utterances that have the ids of the scenario's queries"
+        remedy = "Add --gold FILE with annotated utterances that have the ids of the scenario's queries"
         raise InputError(f"no trial in {names} has a gold annotation", remedy=remedy)
     notes = [("attempt", f"{attempt} of each trial")]
     if count_without_gold:

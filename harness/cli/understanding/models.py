@@ -170,8 +170,8 @@ def predict(
     Texts come one per line (txt), or as JSONL, a BIO folder, trn or CSV; their annotations are ignored. From standard
     input to standard output, each line is answered before the next is read.
 
-    Sounds give JSONL with the words that were recognised, if any, and the cost in seconds. A recogniser gives words
-    only. `harness understand cascade` reads both.
+    For sounds, the result is JSONL with the words that were recognised, if any, and the cost in seconds. That of a
+    recogniser has words only. `harness understand cascade` reads both.
 
     Exit status: 0 done · 2 wrong usage or input · 3 the result cannot be written, or a sound cannot be used.
     """

@@ -271,7 +271,7 @@ def _read_sessions(sessions: Sequence[str], attempt: CountedAttempt) -> tuple[Co
     corpora = session_corpora(progresses, attempt)
     if not corpora.gold.utterances:
         why = f": no report says what was understood in {listed(corpora.unknown)}" if corpora.unknown else ""
-        remedy = "Give a session with trials of kind understand (docs/explanation/trials.md)"
+        remedy = "Use a session with trials of kind understand (docs/explanation/trials.md)"
         raise InputError(f"no trial has an intent to score{why}", remedy=remedy)
     names = " ".join(map(str, folders))
     unfinished = tuple(
