@@ -133,7 +133,7 @@ def list_lines(
     """How many responses there are in total, and how many each rater has left."""
     responses = f"{counted(len(room.items), 'response')} of {counted(len(room.round.sessions), 'session')}"
     yield f"round {plain_text(room.round.id)}: {responses}"
-    settled_text = f", {room.settled_count} of them settled" if room.settled_count else ""
+    settled_text = f"; {room.settled_count} settled" if room.settled_count else ""
     yield f"raters disagree on {counted(len(room.disputed), 'response')}{settled_text}"
     task = "to settle" if adjudicating else "to judge"
     for summary in raters:

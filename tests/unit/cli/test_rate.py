@@ -265,7 +265,7 @@ def test_disagreement_is_settled_with_the_judgments_in_view(session: Path) -> No
     assert all(len(row.adjudicates) == 2 for row in given(session) if row.rater == "cem")
     listing = CliRunner().invoke(group, [*options, "--rater", "dora", "--adjudicate", "--list"])
     assert "dora: 0 to settle" in listing.output
-    assert "raters disagree on 2 responses, 2 of them settled\n" in rate(session, "", "--list").output
+    assert "raters disagree on 2 responses; 2 settled\n" in rate(session, "", "--list").output
 
 
 def test_an_adjudication_without_disputes_is_done(session: Path) -> None:
