@@ -106,8 +106,8 @@ def align_by_time(
     without a partner is its duration. InputError for more than MAX_CELLS pairs of words.
     """
     if len(reference) * len(hypothesis) > MAX_CELLS:
-        problem = f"{len(reference):,} words against {len(hypothesis):,} are too many to be aligned by time"
-        raise InputError(problem, place=place, remedy="Remove --by-time, or cut the recording into shorter ones")
+        problem = f"{len(reference):,} by {len(hypothesis):,} words are too many to align by time"
+        raise InputError(problem, place=place, remedy="Remove --by-time, or split the recording into shorter ones")
     heard_times = np.array(hypothesis_times, float).reshape(-1, 2)
     inserted = np.concatenate([[0.0], np.cumsum(heard_times[:, 1] - heard_times[:, 0])])
     heard_words = np.array(hypothesis, dtype=object)

@@ -55,7 +55,7 @@ def align_rows_by_time(
 
 
 def _lost_times_error(id_: str, place: Place) -> InputError:
-    problem = f"{id_}: after the normalisation, words have lost their times"
+    problem = f"{id_}: the normalisation changes the number of words, so their times are lost"
     return InputError(problem, place=place, remedy="With --by-time, use --normalise verbatim")
 
 

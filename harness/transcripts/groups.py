@@ -295,11 +295,13 @@ def _check_crosses(crosses: Sequence[tuple[str, str]], label_counts: Mapping[str
     grouping."""
     for name in (name for cross in crosses for name in cross):
         if name not in label_counts:
-            remedy = nearest(name, list(label_counts)) if label_counts else "Give a list of them: --groups FILE.csv"
+            without_lists = "Add a list with such a column: --groups FILE.csv"
+            remedy = nearest(name, list(label_counts)) if label_counts else without_lists
             raise InputError(f"--cross: there is no grouping {name!r}", remedy=remedy)
         if label_counts[name] > MAX_LABELS:
             raise InputError(
-                f"--cross: {name!r} has {label_counts[name]:,} different labels", remedy="Cross conditions"
+                f"--cross: {name!r} has {label_counts[name]:,} different labels, more than {MAX_LABELS:,}",
+                remedy="Cross columns with fewer labels, such as conditions",
             )
 
 

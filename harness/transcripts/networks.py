@@ -172,7 +172,7 @@ class _NetworkBuilder:
     def _close_braces(self, start: int) -> None:
         if not self._open:
             self._end_run()
-            raise self._error("a `}` closes nothing", start, "Remove it, or add the `{` that it belongs to")
+            raise self._error("a `}` closes nothing", start, "Remove it, or add the matching `{`")
         self._end_alternative(start)
         self._node, self._ends = None, self._open.pop().ends
 
@@ -180,7 +180,7 @@ class _NetworkBuilder:
         self._end_run()
         alternation = self._open[-1]
         if alternation.empty:
-            raise self._error("an alternative has no word", start, "Write @ for nothing, or remove it")
+            raise self._error("an alternative has no word", start, "Write @ for nothing, or remove the alternative")
         if self._node is not None:  # all words of the alternative were normalised away
             self._add(NOTHING, NOTHING, nothing=True)
         alternation.ends += self._ends
@@ -241,7 +241,7 @@ class _NetworkBuilder:
     def _add(self, word: str, bare: str, *, optional: bool = False, nothing: bool = False) -> None:
         """Adds an arc from the current node; see `Arc`."""
         if len(self._arcs) == MAX_WORDS:
-            problem = f"more than {MAX_WORDS} words, counting all alternatives, in a text with marks or fragments"
+            problem = f"a text with marks or fragments has more than {MAX_WORDS:,} words, counting all alternatives"
             raise InputError(problem, place=self._place, remedy="Split the utterance into shorter ones")
         self._arcs.append(Arc(word, bare, self._current_node(), optional, nothing))
         self._node, self._ends = None, [len(self._arcs)]

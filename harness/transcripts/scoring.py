@@ -487,7 +487,7 @@ class _TextSide:
         try:
             return parse(text, lambda words: self.wording.split(prepare(self.wording.readings(words))), place)
         except InputError as error:
-            remedy = f"{error.remedy}; or do not read marks here: --marks {self.unread.value}"
+            remedy = f"{error.remedy}; or read such signs as text: --marks {self.unread.value}"
             raise InputError(error.what, place=error.place, remedy=remedy) from error
 
 

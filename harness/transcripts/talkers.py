@@ -100,7 +100,11 @@ def pair_talkers(
     if strangers := [name for name in hypothesis_recordings if name not in reference_recordings]:
         first = next(segment for segment in hypothesis.segments if segment.file.lower() == strangers[0])
         problem = f"the reference contains nothing for recording {first.file!r}"
-        raise InputError(problem, place=Place(hypothesis.file, first.line), remedy="Spell it as the reference does")
+        raise InputError(
+            problem,
+            place=Place(hypothesis.file, first.line),
+            remedy="Spell the recording as in the reference, or remove its segments",
+        )
     reference_names = {speaker.speaker for speakers in reference_recordings.values() for speaker in speakers}
     reference_rows: list[tuple[str, str, list[str], int]] = []
     hypotheses: list[list[str] | None] = []
@@ -121,8 +125,8 @@ def pair_talkers(
             reference_rows.append((f"{recording}-{speaker}", speaker, reference_words, speakers[0].segments[0].line))
             hypotheses.append(hypothesis_words)
     if not reference_rows:
-        problem = "the reference has no segment that counts"
-        raise InputError(problem, place=Place(reference.file), remedy="Choose another file")
+        problem = "every segment of the reference is marked to be ignored"
+        raise InputError(problem, place=Place(reference.file), remedy="Choose a reference with segments to score")
     ids, names, texts, lines = zip(*reference_rows, strict=True)
     rows = [row for row, words in enumerate(hypotheses) if words is not None]
     return PairedTalkers(
@@ -300,9 +304,11 @@ def _best_streams(
     states, steps = prod(shape), prod(shape) * len(streams) * sum(map(len, utterances))
     if states * len(utterances) > MAX_STATES or steps > MAX_STEPS:
         sizes = ", ".join(str(len(stream)) for stream in streams)
-        problem = f"too much for ORC-WER: streams of {sizes} words, {len(utterances)} utterances"
+        problem = (
+            f"ORC-WER would need too much memory or time for streams of {sizes} words and {len(utterances)} utterances"
+        )
         raise InputError(
-            problem, place=place, remedy="Use --speakers cp or tcp, or cut the recording into shorter ones"
+            problem, place=place, remedy="Use --speakers cp or tcp, or split the recording into shorter ones"
         )
     costs = sum(np.ogrid[tuple(slice(size) for size in shape)], np.zeros(shape, np.int64))
     choices: list[tuple[NDArray[np.int8], NDArray[np.int32]]] = []

@@ -218,9 +218,8 @@ class WordRules:
             try:
                 texts.append(" ".join(self._words(text, Place(transcripts.file, line))))
             except InputError as error:
-                remedy = (
-                    f"{error.remedy}; or do not read .sro here: use a --normalise other than {self.normalisation.value}"
-                )
+                other = f"use a --normalise other than {self.normalisation.value}"
+                remedy = f"{error.remedy}; or, if this is not .sro text, {other}"
                 problems.add_error(InputError(error.what, place=error.place, remedy=remedy))
         problems.refuse()
         return _fold_texts(texts) if self.fold_case else texts

@@ -138,8 +138,8 @@ class CategoryFigures:
 
     @property
     def judged(self) -> int:
-        """Number of queries with a category from a rater, including disputed ones."""
-        return self.count(QueryOutcome.CATEGORY, QueryOutcome.DISPUTED)
+        """Number of queries with a category from a rater, including tied ones."""
+        return self.count(QueryOutcome.CATEGORY, QueryOutcome.TIED)
 
     @property
     def total(self) -> int:

@@ -137,8 +137,8 @@ class QueryOutcome(StrEnum):
     """Put aside by a rater."""
     HELD = "held"
     """Held until its effect is known."""
-    DISPUTED = "disputed"
-    """Raters differ, without a consensus or an adjudication."""
+    TIED = "disputed"
+    """Raters differ, without a consensus or an adjudication. JSON and CSV keep the older word."""
     CATEGORY = "category"
     """It has a category."""
 
@@ -290,7 +290,7 @@ def _final_category(judged: JudgedResponse) -> tuple[Category | None, Basis | No
 def _outcome_without_category(judged: JudgedResponse) -> QueryOutcome:
     """The outcome of a response without a category. A flag precedes a hold, and a hold precedes a skip."""
     if judged.disputed:
-        return QueryOutcome.DISPUTED
+        return QueryOutcome.TIED
     statuses = {judgment.status for judgment in judged.judgments}
     for status, outcome in (
         (JudgmentStatus.FLAGGED, QueryOutcome.FLAGGED),
@@ -322,7 +322,7 @@ def read_sessions(folders: Sequence[Path]) -> tuple[RatedSession, ...]:
         if first is not session:
             raise InputError(
                 f"{first.folder} and {folder} contain the same session, {session.session_id}",
-                remedy="Give only one of them; otherwise its judgments count twice",
+                remedy="Name only one of the folders; otherwise the judgments count twice",
             )
     return tuple(session_by_id.values())
 

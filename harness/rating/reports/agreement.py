@@ -347,12 +347,12 @@ def _cautions(figures: AgreementFigures) -> Iterator[str]:
     """Lines on how to read the coefficients, and why one is missing."""
     table = figures.agreement
     reasons = group_by(
-        ((figure.why_not, "" if figure.value is None else "intervals of "), name)
+        ((figure.why_not, "value" if figure.value is None else "interval"), name)
         for name, figure in (("raw", table.raw), ("alpha", table.alpha), ("AC1", table.ac1))
         if figure.why_not
     )
-    for (why, missing), names in reasons.items():
-        yield f"{NOTHING} of {missing}{', '.join(names)}: {why}"
+    for (why, lacking), names in reasons.items():
+        yield f"no {lacking} for {', '.join(names)}: {why}"
     if table.shared:
         yield "Intervals generalise to other items judged by these raters, not to other raters."
     yield from rough_note(table.shared)

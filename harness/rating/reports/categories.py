@@ -229,7 +229,7 @@ def _csv_groups(report: CategoryReport) -> Iterator[tuple[tuple[str, str, str, s
 def _csv_rows(group: tuple[str, str, str, str], figures: CategoryFigures) -> Iterator[list[object]]:
     funnel = (figures.planned, figures.asked, figures.recognised, figures.answered, figures.judged)
     without_category = (
-        figures.count(QueryOutcome.DISPUTED),
+        figures.count(QueryOutcome.TIED),
         figures.count(QueryOutcome.HELD),
         figures.count(QueryOutcome.FLAGGED),
     )
@@ -284,7 +284,7 @@ def to_json(report: CategoryReport) -> dict[str, Any]:
             for crossing in report.crossed
         ],
         "comparisons": [_comparison_json(comparison) for comparison in report.comparisons],
-        "disputed": [_response_json(trial) for trial in report.trials_with(QueryOutcome.DISPUTED)],
+        "disputed": [_response_json(trial) for trial in report.trials_with(QueryOutcome.TIED)],
     }
 
 

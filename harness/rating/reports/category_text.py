@@ -60,7 +60,7 @@ FUNNEL: tuple[tuple[str, tuple[QueryOutcome, ...], str], ...] = (
     ("  skipped", (QueryOutcome.SKIPPED,), "by their raters"),
     ("  put aside", (QueryOutcome.FLAGGED,), "flagged by a rater"),
     ("  held", (QueryOutcome.HELD,), "until the effect is known"),
-    ("  disputed", (QueryOutcome.DISPUTED,), "tied, and not settled by an adjudicator"),
+    ("  tied", (QueryOutcome.TIED,), "no category leads, and no adjudicator has settled it"),
     ("with a category", (), ""),
 )
 READINGS = {
@@ -91,7 +91,7 @@ def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
         funnel_lines(figures),
         categories_part(figures).lines(width),
         notes(figures).lines(width),
-        _disputed_lines(report.trials_with(QueryOutcome.DISPUTED), width),
+        _tied_lines(report.trials_with(QueryOutcome.TIED), width),
         *(section.lines(width, MAX_ROWS) for section in sections(report)),
         *(_comparison_lines(comparison, width) for comparison in report.comparisons),
         hint,
@@ -99,13 +99,13 @@ def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
 
 
 def _counts_text(figures: CategoryFigures) -> str:
-    """The number of responses that count: `3 of 13 first responses (not counted: 10 disputed)`."""
+    """The number of responses that count: `3 of 13 first responses (not counted: 10 tied)`."""
     left_out = {
         QueryOutcome.UNJUDGED: "not judged",
         QueryOutcome.SKIPPED: "skipped",
         QueryOutcome.FLAGGED: "put aside",
         QueryOutcome.HELD: "held",
-        QueryOutcome.DISPUTED: "disputed",
+        QueryOutcome.TIED: "tied",
     }
     parts = [f"{figures.count(outcome)} {words}" for outcome, words in left_out.items() if figures.count(outcome)]
     if not parts:
@@ -203,9 +203,9 @@ def _cells(figures: CategoryFigures, figure: Figure) -> tuple[str, ...]:
     return str(a.count), hundredths(a.value), share_span(a), str(b.count), hundredths(b.value)
 
 
-def _disputed_lines(trials: Sequence[RatedTrial], width: int) -> Iterator[str]:
+def _tied_lines(trials: Sequence[RatedTrial], width: int) -> Iterator[str]:
     if trials:
-        yield f"disputed ({len(trials)}): not counted until settled"
+        yield f"tied ({len(trials)}): not counted until settled"
     lines = [f"{trial.trial.id} ({trial.trial.device}): {categories_given(trial)}" for trial in trials]
     yield from (shown(f"  {line}", width) for line in first_lines(lines, MAX_LISTED, ", which the JSON has"))
 
@@ -230,7 +230,7 @@ def sections(report: CategoryReport) -> Iterator[Section]:
     for grouping, groups in groupings:
         parts += [_counts_table(grouping, groups), _shares_table(grouping, groups)]
     if groupings:
-        pairs = [("", "1 to -: the categories above, reading A. 9b: wrong under reading B. ?: disputed, not counted")]
+        pairs = [("", "1 to -: the categories above, reading A. 9b: wrong under reading B. ?: tied, not counted")]
         if any(group.figures.method is Method.TOO_FEW for _, groups in report.groups for group in groups):
             pairs.append(("", TOO_FEW_WHY))
         parts.append(Notes(pairs))
@@ -267,7 +267,7 @@ def _counts_table(grouping: By, groups: Sequence[QueryGroup]) -> Table[Sequence[
 def _count_cells(figures: CategoryFigures) -> tuple[str, ...]:
     counts = (figures.share(category).count for category in Category)
     wrong = figures.share(Category.WRONG, Reading.WRONG).count
-    return tuple(map(str, (figures.total, *counts, wrong, figures.count(QueryOutcome.DISPUTED))))
+    return tuple(map(str, (figures.total, *counts, wrong, figures.count(QueryOutcome.TIED))))
 
 
 def _shares_table(grouping: By, groups: Sequence[QueryGroup]) -> Table[Sequence[str]]:

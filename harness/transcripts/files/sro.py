@@ -140,9 +140,8 @@ def _add_missing_id(problems: Problems, number: int, bare: str) -> None:
     if start < 0:
         problems.add(number, len(bare) + 1, "the line has no id", ID_EXAMPLE)
     else:
-        problem = (
-            f"the line has no id: {shown(bare[start:])} is an edit cue, or not one token of two or more characters"
-        )
+        mark = shown(bare[start:])
+        problem = f"the line has no id: {mark} is an edit cue, or is not a single token of two or more characters"
         problems.add(number, start + 1, problem, ID_EXAMPLE)
 
 

@@ -295,7 +295,7 @@ def groups(
         pairs.append(("intervals", f"{scope}apply to {POPULATION_OF[varying]}"))
     if without := figures.without_row:
         id_list = _list_ids(len(without), without, width, max_ids)
-        pairs.append(("without a row", f"{id_list}; their group is {NO_LABEL}"))
+        pairs.append(("without a row", f"{id_list}; counted under {NO_LABEL}"))
     if strangers := figures.strangers:
         pairs.append(("unmatched rows", f"{_list_ids(len(strangers), strangers, width, max_ids)}; counted nowhere"))
     return Section(

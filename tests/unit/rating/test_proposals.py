@@ -194,7 +194,7 @@ def test_too_little_to_learn_from_is_refused_with_what_is_needed(tmp_path: Path,
     few = judged_source(tmp_path / "few", 12)
     error = refused(proposing_round(few, ProposalShown.AFTER, session))
     assert "12 responses with a category and a text, in 2 categories" in error.what
-    assert "20 of them, in 2 categories" in error.remedy
+    assert "20 such responses, in at least 2 categories" in error.remedy
     unjudged = rating_session(tmp_path / "unjudged", 30, session_id="s9")
     assert "0 responses" in refused(proposing_round(unjudged, ProposalShown.AFTER, session)).what
 

@@ -239,7 +239,7 @@ HELD, FLAGGED, SKIPPED = JudgmentStatus.HELD, JudgmentStatus.FLAGGED, JudgmentSt
         (Case("t", {"ann": SKIPPED}), QueryOutcome.SKIPPED),
         (Case("t", {"ann": HELD, "bo": SKIPPED}), QueryOutcome.HELD),
         (Case("t", {"ann": HELD, "bo": FLAGGED}), QueryOutcome.FLAGGED),
-        (Case("t", {"ann": CORRECT, "bo": W}), QueryOutcome.DISPUTED),
+        (Case("t", {"ann": CORRECT, "bo": W}), QueryOutcome.TIED),
         (Case("t", {"ann": CORRECT, "bo": HELD}), QueryOutcome.CATEGORY),
         (Case("t", {"ann": W}, outcome=Outcome.LATE), QueryOutcome.CATEGORY),
     ],
@@ -272,7 +272,7 @@ def test_the_category_follows_the_order_of_preference(case: Case, category: Cate
 
 def test_disagreeing_raters_give_no_consensus() -> None:
     trials = rated(Case("t", {"ann": CORRECT, "bo": W}), Case("u", {"ann": CORRECT, "bo": W, "cy": A}))
-    assert [trial.outcome for trial in trials] == [QueryOutcome.DISPUTED, QueryOutcome.DISPUTED]
+    assert [trial.outcome for trial in trials] == [QueryOutcome.TIED, QueryOutcome.TIED]
     # However well they agree elsewhere.
     others = [
         Case(f"o{n}", {"ann": category, "bo": category, "cy": category})
@@ -281,7 +281,7 @@ def test_disagreeing_raters_give_no_consensus() -> None:
     differing = rated(
         Case("t", {"ann": CORRECT, "bo": W, "cy": A}), Case("u", {"ann": CORRECT, "bo": CORRECT, "cy": A}), *others
     )
-    assert [trial.outcome for trial in differing[:2]] == [QueryOutcome.DISPUTED, QueryOutcome.CATEGORY]
+    assert [trial.outcome for trial in differing[:2]] == [QueryOutcome.TIED, QueryOutcome.CATEGORY]
 
 
 def test_sub_flag_needs_half_of_the_raters_of_its_category() -> None:
