@@ -325,7 +325,7 @@ class Alignments:
             wrong = np.zeros_like(gaps)
             for group, members in coded.groups():
                 wrong[members], gaps[members] = substitutions_and_gaps(group)
-            for member, reference, hypothesis in coded.long():
+            for member, reference, hypothesis in coded.long_pairs():
                 row = int(indices[member])
                 try:
                     path = path_of(reference, hypothesis)
@@ -460,7 +460,7 @@ class _CodedPairs:
             )
             begin = end
 
-    def long(self) -> Iterator[tuple[int, Codes, Codes]]:
+    def long_pairs(self) -> Iterator[tuple[int, Codes, Codes]]:
         """For each long pair, its index, and the words of its reference and of its hypothesis."""
         longer, has_both = self._longer_sides()
         for member in np.flatnonzero(has_both & (longer >= MIN_LONG_WORDS)).tolist():

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence, Set
-from itertools import chain
-from operator import add
+from itertools import chain, pairwise
 from typing import cast
 
 from harness.model.transcript import Rewriting
@@ -92,7 +91,7 @@ def choice(readings: Iterable[str]) -> Readings:
     return alternatives[0] if len(alternatives) == 1 else (alternatives,)
 
 
-def first(pieces: Readings) -> Words:
+def first_reading(pieces: Readings) -> Words:
     """The words of a text in the first reading of each choice, as they are shown."""
     if is_single(pieces):
         return cast("Words", pieces)
@@ -104,7 +103,7 @@ def first(pieces: Readings) -> Words:
 
 def is_single(pieces: Readings) -> bool:
     """Whether a text has only one reading."""
-    return tuple not in map(type, pieces)
+    return tuple not in map(type, pieces)  # several times faster than `all` with isinstance
 
 
 def without_beginning(pieces: Readings, start: Readings) -> Readings | None:
@@ -170,7 +169,7 @@ def with_both_spacings(pieces: Readings, others: Readings, separate_words: Set[s
 
     separate_words: words that are never part of another word, such as those of numerals.
     """
-    words, other_words = first(pieces), first(others)
+    words, other_words = first_reading(pieces), first_reading(others)
     if not (_writes_as_one(other_words, words) or _writes_as_one(words, other_words)):
         return pieces, others  # as nearly always
     return _join_split_words(pieces, others, separate_words), _join_split_words(others, pieces, separate_words)
@@ -178,7 +177,8 @@ def with_both_spacings(pieces: Readings, others: Readings, separate_words: Set[s
 
 def _writes_as_one(words: Words, others: Words) -> bool:
     """Whether one of the words is two words in a row of the other text."""
-    return not set(words).isdisjoint(map(add, others, others[1:]))
+    joined_pairs = {word + next_word for word, next_word in pairwise(others)}
+    return not joined_pairs.isdisjoint(words)
 
 
 def narrow(pieces: Readings, others: Readings) -> Readings:
@@ -190,7 +190,7 @@ def narrow(pieces: Readings, others: Readings) -> Readings:
     if is_single(pieces):
         return pieces
     choices = [piece for piece in others if not isinstance(piece, str)]
-    other_words = {*first(others), *chain.from_iterable(chain.from_iterable(choices))}
+    other_words = {*first_reading(others), *chain.from_iterable(chain.from_iterable(choices))}
 
     def count_alone(reading: Words) -> int:
         return sum(word not in other_words for word in reading)

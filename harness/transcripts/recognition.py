@@ -17,7 +17,7 @@ from harness.model.trial import Trial
 from harness.statistics.word_intervals import MIN_QUERIES, wer_interval
 from harness.transcripts.alignment import count
 from harness.transcripts.networks import align_readings
-from harness.transcripts.readings import Readings, Words, first, have_common_reading, rewrite, without_beginning
+from harness.transcripts.readings import Readings, Words, first_reading, have_common_reading, rewrite, without_beginning
 from harness.transcripts.words import best_of, normalise, readings
 
 
@@ -69,7 +69,7 @@ def _judge(heard: str, rule: RecognitionRule, wake_phrases: Words, texts: Words)
 
 def words_of(text: str, rule: RecognitionRule) -> Words:
     """The words of any text, such as a device's response, under a rule; in the first of several readings."""
-    return first(readings_of(text, rule))
+    return first_reading(readings_of(text, rule))
 
 
 def readings_of(text: str, rule: RecognitionRule) -> Readings:

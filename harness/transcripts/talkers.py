@@ -85,7 +85,7 @@ class PairedTalkers:
 
 
 def pair_talkers(
-    reference: Segments, hypothesis: Segments, wording: WordRules, by: SpeakerPairing, collar_s: float = COLLAR_S
+    reference: Segments, hypothesis: Segments, word_rules: WordRules, by: SpeakerPairing, collar_s: float = COLLAR_S
 ) -> PairedTalkers:
     """Pairs the speakers of each recording so that there are as few errors as possible. InputError for recordings that
     the reference does not have, and if the computation would be too large.
@@ -95,10 +95,10 @@ def pair_talkers(
     paired if the middle of the hypothesis's word lies within collar_s of the reference's word. ORC: a row is a stream
     of the hypothesis. Each reference segment goes to the stream with the fewest errors, regardless of its speaker.
     """
-    reference_recordings = _words_by_recording(reference, wording)
-    hypothesis_recordings = _words_by_recording(hypothesis, wording)
-    if strangers := [name for name in hypothesis_recordings if name not in reference_recordings]:
-        first = next(segment for segment in hypothesis.segments if segment.file.lower() == strangers[0])
+    reference_recordings = _words_by_recording(reference, word_rules)
+    hypothesis_recordings = _words_by_recording(hypothesis, word_rules)
+    if unknown_recordings := [name for name in hypothesis_recordings if name not in reference_recordings]:
+        first = next(segment for segment in hypothesis.segments if segment.file.lower() == unknown_recordings[0])
         problem = f"the reference contains nothing for recording {first.file!r}"
         raise InputError(
             problem,
@@ -144,10 +144,10 @@ def pair_talkers(
     )
 
 
-def _words_by_recording(segmentation: Segments, wording: WordRules) -> dict[str, list[_SpeakerWords]]:
+def _words_by_recording(segmentation: Segments, word_rules: WordRules) -> dict[str, list[_SpeakerWords]]:
     """The speakers of each recording, by its name in lower case, in the order of their first segments."""
     rows = [segment for segment in segmentation.segments if not segment.ignored]
-    texts = wording.texts(
+    texts = word_rules.texts(
         Transcripts(
             segmentation.file,
             tuple(map(str, range(len(rows)))),
@@ -287,8 +287,8 @@ def _assign_streams(
             for word in words
         ]
         hypothesis_words = stream.words
-        our_codes, their_codes = _code_words([reference_words, hypothesis_words])
-        path = _TextPair(our_codes, their_codes, None).path()
+        reference_codes, hypothesis_codes = _code_words([reference_words, hypothesis_words])
+        path = _TextPair(reference_codes, hypothesis_codes, None).path()
         rows.append((stream.speaker, reference_words, hypothesis_words if other_speakers else None, path))
     return rows
 

@@ -197,7 +197,7 @@ class _CtmReader:
     def _close_alternatives(self) -> None:
         """Joins the alternatives to one word, see `read_ctm`."""
         opening, self._open = self._open, None
-        assert opening is not None  # _mark has refused an end without it
+        assert opening is not None  # _read_mark has refused an end without it
         scored_alternatives = [[word for word in alternative if word.is_scored] for alternative in self._alternatives]
         scored_words = [word for alternative in scored_alternatives for word in alternative]
         if any(self._alternatives) and not scored_words:

@@ -102,8 +102,8 @@ def _byte_values(text: str) -> NDArray[np.uint8]:
 
 
 def _is_tidy(text: str, characters: NDArray[np.uint8]) -> bool:
-    """Whether `_tidied` would change nothing in a text, except a space before the id of an empty transcript. signs: the
-    bytes of the text."""
+    """Whether `_tidied` would change nothing in a text, except a space before the id of an empty transcript.
+    characters: the bytes of the text."""
     blank = characters <= _SPACE
     pairs = np.flatnonzero(blank[1:] & blank[:-1])
     empty = (
@@ -465,11 +465,11 @@ def _refuse_unknown_places(words: Sequence[TimedWord], places: Set[tuple[str, st
     """InputError for words of a file or channel that the reference does not have: it is most likely spelt differently
     there. places: file and channel of all references."""
     problems = Problems(file)
-    strangers: set[tuple[str, str]] = set()
+    unknown_places: set[tuple[str, str]] = set()
     for word in words:
         place = place_of(word)
-        if place not in places and place not in strangers:
-            strangers.add(place)
+        if place not in places and place not in unknown_places:
+            unknown_places.add(place)
             problem = f"the reference contains nothing for file {word.file!r}, channel {word.channel!r}"
             problems.add(word.line, 1, problem, "Spell file and channel as in the reference, or remove these words")
     problems.refuse()

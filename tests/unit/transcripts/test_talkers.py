@@ -134,14 +134,14 @@ def test_words_by_their_times_are_paired_as_sclite_pairs_them(tmp_path: Path) ->
         lines = "".join(f"f A {word}\n" for word in text.split(","))
         (tmp_path / f"{name}.ctm").write_text(lines, "utf-8")
     references, hypotheses = read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm")
-    totals = score(references, hypotheses, VERBATIM, aligned=align_rows_by_time).totals
+    totals = score(references, hypotheses, VERBATIM, aligner=align_rows_by_time).totals
     assert (totals.correct, totals.substitutions, totals.deletions, totals.insertions) == (1, 1, 3, 7)
     with pytest.raises(InputError, match="so their times are lost"):
         align_rows_by_time(references, hypotheses, (["a"], ["a"]))
     with pytest.raises(InputError, match="so their times are lost"):
         align_rows_by_time(references, hypotheses, (["{ a / b }"], ["a"]))
     (tmp_path / "h.ctm").write_text("", "utf-8")  # as a recogniser that crashed leaves it
-    silent = score(*read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm"), VERBATIM, aligned=align_rows_by_time)
+    silent = score(*read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm"), VERBATIM, aligner=align_rows_by_time)
     assert (silent.totals.deletions, silent.missing) == (5, 1)
 
 
@@ -156,7 +156,7 @@ def test_alternatives_are_chosen_by_their_times_as_sclite_chooses_them(tmp_path:
         ("0.1 0.2 a,* * <ALT_BEGIN>,0.4 0.3 x,* * <ALT>,0.4 0.1 c,* * <ALT_END>,0.8 -0.1 e", "CSID"),
     ):
         (tmp_path / "h.ctm").write_text("".join(f"f A {word}\n" for word in heard.split(",")))
-        scoring = score(*read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm"), VERBATIM, aligned=align_rows_by_time)
+        scoring = score(*read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm"), VERBATIM, aligner=align_rows_by_time)
         assert ["".join(word.edit.value for word in utterance.words) for utterance in scoring.utterances()] == [path], (
             heard
         )

@@ -21,7 +21,7 @@ from harness.transcripts.groups import (
     group_figures,
 )
 from harness.transcripts.reports import html, text
-from harness.transcripts.reports.scoring_json import pieces
+from harness.transcripts.reports.scoring_json import json_chunks
 from harness.transcripts.scoring import Scoring
 from tests.unit.transcripts.reports.scorings import HOSTILE, WIDE, reported, scored
 from tests.unit.transcripts.reports.test_html import Page
@@ -155,7 +155,7 @@ def test_table_columns_stay_aligned_with_any_labels(width: int) -> None:
 def as_json(*systems: Scoring) -> Any:
     reports = [reported(scoring, groups=figures(scoring)) for scoring in systems]
     pairs = [within(first, second) for first, second in combinations(systems, 2)]
-    return json.loads("".join(pieces(reports, compare(systems), pairs)))
+    return json.loads("".join(json_chunks(reports, compare(systems), pairs)))
 
 
 def test_json_has_the_counts_of_each_value() -> None:
