@@ -16,7 +16,14 @@ from harness.rating.exercises import repetition_text
 from harness.rating.guide import GUIDE, LABELS, RULES
 from harness.rating.items import Item
 from harness.rating.rater_queue import QueueCounts, RaterQueue, ReopenableItem
-from harness.rating.view import ExerciseResult, SittingView, effect_words, found_words, given_words, visible_latency_s
+from harness.rating.view import (
+    ExerciseResult,
+    SittingView,
+    effect_in_words,
+    judgment_in_words,
+    reopenable_in_words,
+    visible_latency_s,
+)
 
 if TYPE_CHECKING:
     from harness.rating.rating_room import RatingRoom
@@ -53,7 +60,7 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
         if item.recognition is Recognition.NO:
             yield "recognised: no, the device heard other words"
     if item.effect is not None:
-        expected, state = effect_words(item.effect)
+        expected, state = effect_in_words(item.effect)
         yield f"wanted effect: {expected}"
         yield f"effect: {state}"
     if item.note:
@@ -66,9 +73,9 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
         yield f"the classifier proposes: {view.proposal.words}"
     for number, row in enumerate(item.inputs, 1):
         attribution = f" of {plain_text(row.rater, 60)}" if names else ""
-        yield f"judgment {number}{attribution}: {given_words(row)}"
+        yield f"judgment {number}{attribution}: {judgment_in_words(row)}"
     if view.own is not None:
-        yield f"your judgment so far: {given_words(view.own)}"
+        yield f"your judgment so far: {judgment_in_words(view.own)}"
     if view.break_due:
         yield "you have judged for a long time: take a break"
 
@@ -76,7 +83,7 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
 def found_lines(responses: Sequence[ReopenableItem]) -> Iterator[str]:
     """The first MAX_FOUND_ITEMS of the responses that can be opened again, and how many more there are."""
     for response in responses[:MAX_FOUND_ITEMS]:
-        yield f"{response.item.id}: {found_words(response)}"
+        yield f"{response.item.id}: {reopenable_in_words(response)}"
     if len(responses) > MAX_FOUND_ITEMS:
         yield f"and {len(responses) - MAX_FOUND_ITEMS} more; `find` with more words shows fewer"
     if not responses:
@@ -172,7 +179,7 @@ def exercise_result_lines(result: ExerciseResult) -> Iterator[str]:
     exercise = result.exercise
     other_answers = "".join(f" or {LABELS[category]}" for category in exercise.accept)
     verdict = "right" if result.right else "not quite"
-    yield f"{verdict}: it is {LABELS[exercise.category]}{other_answers}; you said {LABELS[result.given]}"
+    yield f"{verdict}: it is {LABELS[exercise.category]}{other_answers}; you said {LABELS[result.category]}"
     yield f"why: {plain_text(exercise.why, MAX_TEXT_CHARS)}"
 
 

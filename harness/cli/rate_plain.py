@@ -203,9 +203,9 @@ class PlainSitting:
         if previous_item is None and not undone:
             return "there is no response to judge"
         if not write():
-            return self._desk.view.said
+            return self._desk.view.message
         self._status = DONE
-        message = self._desk.view.said
+        message = self._desk.view.message
         item = self._desk.view.item if undone else previous_item
         if item is not None and item.exercise is None:
             message = f"{message} (response {item.id})"
@@ -219,7 +219,7 @@ class PlainSitting:
         """Shows another response without writing a row. step: returns whether it moved, as `write` above."""
         self._stop_sound()
         if not step():
-            return self._desk.view.said
+            return self._desk.view.message
         self._aid = None
         self._show()
         return ""
@@ -257,7 +257,7 @@ class PlainSitting:
                 return self._add_to_draft(command)
             case RateWord.TEXT:
                 if not desk.show_transcript():
-                    return desk.view.said
+                    return desk.view.message
                 self._print(text_lines(desk.view))
             case RateWord.AID:
                 aid = self._desk.begin_aid()

@@ -114,7 +114,7 @@ class Desk:
             can_undo=queue.last is not None,
             stopped=queue.stopped,
             break_due=bool(minutes) and self._presence.busy_s > minutes * 60,
-            said=self._message,
+            message=self._message,
             proposal=self._visible_proposal(self._item),
             hides_text=self._hides_text,
             growing=self._may_grow,

@@ -137,7 +137,7 @@ def judge_all(room: RatingRoom, desk: Desk, program: ProgramRater) -> Generator[
             failed_in_a_row = 0
             if not desk.judge_as_program(answer.category, answer.confidence, answer.reason):
                 desk.postpone()
-                yield UnjudgedItem(item, desk.view.said)
+                yield UnjudgedItem(item, desk.view.message)
                 continue
             yield ProgramJudged(item, position, answer)
 

@@ -52,10 +52,10 @@ class Draft:
 
 @frozen
 class ExerciseResult:
-    """The answer to an exercise. given: the category that the rater chose. right: whether the exercise accepts it."""
+    """The answer to an exercise. category: the one that the rater chose. right: whether the exercise accepts it."""
 
     exercise: Exercise
-    given: Category
+    category: Category
     right: bool
 
 
@@ -92,7 +92,7 @@ class SittingView:
     """Whether the rater failed known answers, and gets no more items."""
     break_due: bool = False
     """Whether the rater has judged for long without a rest."""
-    said: str = ""
+    message: str = ""
     """The effect of the last key, in words; "" for none."""
     proposal: CategoryProposal | None = None
     """The classifier's proposal, if the rater may see it before choosing; else None."""
@@ -112,21 +112,21 @@ def visible_latency_s(item: Item) -> float | None:
     return round(item.latency.value_s, 1)
 
 
-SURE: dict[int, str] = {1: "unsure", 2: "fairly sure", 3: "sure"}
+CONFIDENCE_TEXTS: dict[int, str] = {1: "unsure", 2: "fairly sure", 3: "sure"}
 
 
-def effect_words(evidence: EffectEvidence) -> tuple[str, str]:
+def effect_in_words(evidence: EffectEvidence) -> tuple[str, str]:
     """The wanted effect, escaped, and whether it occurred."""
     return plain_text(evidence.check.wanted, 200) or "an effect", effect_text(evidence)
 
 
-def found_words(entry: ReopenableItem) -> str:
+def reopenable_in_words(entry: ReopenableItem) -> str:
     """An item that can be reopened, as one line of escaped text."""
-    answer = "agreed" if entry.row is None else given_words(entry.row)
+    answer = "agreed" if entry.row is None else judgment_in_words(entry.row)
     return f"{plain_text(entry.item.query, 120)}: {answer}"
 
 
-def given_words(row: Judgment) -> str:
+def judgment_in_words(row: Judgment) -> str:
     """A row as one line of escaped text: category, sub-flags, confidence, comment, path in the decision aid."""
     if row.category is None:
         return {
@@ -139,7 +139,7 @@ def given_words(row: Judgment) -> str:
     if row.sub_flags:
         parts[0] += f" ({', '.join(flag_texts.get(name, plain_text(name, 40)) for name in row.sub_flags)})"
     if row.confidence is not None:
-        parts.append(SURE[row.confidence])
+        parts.append(CONFIDENCE_TEXTS[row.confidence])
     if row.comment:
         parts.append(f"“{plain_text(row.comment, 300)}”")
     if row.aid_path:

@@ -33,7 +33,7 @@ from harness.rating.items import Item
 from harness.rating.rater_player import RaterPlayer
 from harness.rating.rater_queue import ReopenableItem
 from harness.rating.rating_room import RatingRoom
-from harness.rating.view import SittingPhase, SittingView, found_words
+from harness.rating.view import SittingPhase, SittingView, reopenable_in_words
 
 MIN_HEIGHT_FOR_STEPS = 20
 """If a screen has fewer lines, the answers given so far in the decision aid are left out."""
@@ -137,7 +137,7 @@ def _step_line(step: AidStep) -> Text:
     return Text.assemble(
         f"{plain_text(step.question.topic)}: ",
         (plain_text(step.answer.text), palette.TEXT),
-        ("  (known)" if step.filled else "", palette.QUIET),
+        ("  (known)" if step.by_harness else "", palette.QUIET),
         style=palette.QUIET,
     )
 
@@ -236,7 +236,7 @@ class JudgingScreen(Screen[None]):
 
     def _show_message(self, view: SittingView) -> None:
         """Shows the answer to the last key, else the desk's message."""
-        message, colour = (self._message, self._colour) if self._message else (view.said, palette.GREEN)
+        message, colour = (self._message, self._colour) if self._message else (view.message, palette.GREEN)
         self.query_one(MessageLine).show(message, colour, break_due=view.break_due)
 
     def _begin_item(self, item: Item | None) -> None:
@@ -420,7 +420,7 @@ class JudgingScreen(Screen[None]):
                 return
             choices = responses[:MAX_FOUND]
             more = f" ({len(responses) - len(choices)} more: give more words)" if len(responses) > len(choices) else ""
-            lines = tuple(found_words(response) for response in choices)
+            lines = tuple(reopenable_in_words(response) for response in choices)
             panel = ChoicePanel(f"Which one do you want to open again?{more}", lines)
             self.app.push_screen(panel, lambda index: on_choice(choices, index))
 

@@ -10,7 +10,7 @@ from harness.dashboard.widgets.bars import Showing, TextLine, progress_bar
 from harness.model.numbers import seconds, time_left
 from harness.rating.exercises import repetition_text
 from harness.rating.guide import SUB_FLAG_TEXTS
-from harness.rating.view import SURE, SittingPhase, SittingView
+from harness.rating.view import CONFIDENCE_TEXTS, SittingPhase, SittingView
 
 
 class SittingTitle(TextLine):
@@ -63,7 +63,7 @@ class DraftLine(TextLine):
 
     def show(self, view: SittingView) -> None:
         draft = view.draft
-        parts = [] if draft.confidence is None else [f"{draft.confidence} {SURE[draft.confidence]}"]
+        parts = [] if draft.confidence is None else [f"{draft.confidence} {CONFIDENCE_TEXTS[draft.confidence]}"]
         parts += [SUB_FLAG_TEXTS[flag] for flag in draft.sub_flags]
         parts += [f"“{plain_text(draft.comment, 300)}”"] if draft.comment else []
         self.write(Text.assemble(("draft " if parts else "", palette.QUIET), (" · ".join(parts), palette.YELLOW)))

@@ -76,7 +76,7 @@ def to_json(figures: AgreementFigures) -> Json:
                 name: _rater_confusion_json(matrix) for name, matrix in zip(figures.names, model.confusion, strict=True)
             },
         },
-        "raters": Table((_RATER, *_COUNTS, *_SHARES), figures.raters).json(),
+        "raters": Table((_RATER, *_COUNTS, *_ATTENTION_SHARES, *_CORRECT_SHARES, *_HALF_SHARES), figures.raters).json(),
         "sub_flags": {flag.value: to_plain(entry) for flag, entry in figures.sub_flags},
         "items": [
             {
@@ -402,7 +402,7 @@ def _consensus_notes(figures: AgreementFigures) -> Notes:
 def _rater_parts(figures: AgreementFigures) -> Iterator[Part]:
     """Three tables of the raters, which together have all columns, and notes on them."""
     raters = figures.raters
-    for columns in (_COUNTS, _SHARES[3:6], (*_SHARES[6:], *_SHARES[:3])):  # so that each fits into WIDTH
+    for columns in (_COUNTS, _CORRECT_SHARES, (*_HALF_SHARES, *_ATTENTION_SHARES)):  # so that each fits into WIDTH
         yield Table((_RATER, *columns), raters)
     pairs = [
         ("median", "time to answer, counted from when the response appears"),
@@ -413,7 +413,7 @@ def _rater_parts(figures: AgreementFigures) -> Iterator[Part]:
     ]
     if any(rater.outdated for rater in raters):
         pairs.append(("old", "judgments of responses that no longer count, since the trial was run again"))
-    if all(rater.others.value is None for rater in raters):
+    if all(rater.leave_one_out.value is None for rater in raters):
         pairs.append(("n/a", "leave-one-out needs at least two other raters who agree"))
     if figures.programs:
         pairs.append((_PROGRAM_MARK, "a program; only people count in agreement, consensus and disputes"))
@@ -475,13 +475,17 @@ def _share_text(ratio: Share) -> str:
     return NOTHING if ratio.value is None else f"{ratio.count}/{ratio.total} {percent(ratio.value)}"
 
 
-_SHARES = (
+_ATTENTION_SHARES = (
     _share_column("too_fast", "too fast", _share_text),
     _share_column("heard_whole", "heard in full", _share_text),
     _share_column("transcript_shown", "transcript", _percent),
+)
+_CORRECT_SHARES = (
     _share_column("gold", "known answers right", _share_with_interval),
     _share_column("exercises", "exercises right", _share_text),
-    _share_column("as_the_others", "leave-one-out", _share_with_interval, "others"),
+    _share_column("as_the_others", "leave-one-out", _share_with_interval, "leave_one_out"),
+)
+_HALF_SHARES = (
     _share_column("as_the_others_first_half", "1st half", _percent, "first_half"),
     _share_column("as_the_others_second_half", "2nd half", _percent, "second_half"),
 )

@@ -12,13 +12,11 @@ from harness.base.plain_json import picked, to_plain
 from harness.base.table import NO_LABEL
 from harness.base.text_file import safe_csv
 from harness.base.text_table import shown
-from harness.model.choices import CategoryGroup, Grouping, LimitTarget, Reading, ResultGrouping
+from harness.model.choices import GROUPINGS, By, CategoryGroup, Grouping, LimitTarget, Reading, ResultGrouping
 from harness.model.frozen import frozen
 from harness.model.judgment import Category
 from harness.model.numbers import fixed
 from harness.rating.figures.categories import (
-    GROUPINGS,
-    By,
     CategoryFigures,
     CrossedFigures,
     Figure,

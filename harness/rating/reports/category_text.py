@@ -10,11 +10,10 @@ from dataclasses import replace
 
 from harness.base.table import CrossTable, Notes, Part, Section, Table
 from harness.base.text_table import Column, first_lines, join_blocks, note, shown
-from harness.model.choices import CategoryGroup, Reading, ResultGrouping
+from harness.model.choices import By, CategoryGroup, Reading, ResultGrouping
 from harness.model.judgment import Category
 from harness.model.numbers import NOTHING, TOO_FEW, counted, hundredths, number, ordinal, p_is, percent, points, seconds
 from harness.rating.figures.categories import (
-    By,
     CategoryFigures,
     CountedShare,
     CrossedFigures,
@@ -167,7 +166,7 @@ def notes(figures: CategoryFigures) -> Notes:
     pairs.append(("sub-flags", flags or "none"))
     if figures.flagged_too:
         pairs.append(("flags", f"a rater flagged {figures.flagged_too} of the responses with a category"))
-    if figures.voices == 1:
+    if figures.raters == 1:
         pairs.append(("raters", "only one, so agreement between raters is unknown"))
     return Notes(pairs, NOTE_COLUMN)
 

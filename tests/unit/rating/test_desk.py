@@ -115,7 +115,7 @@ def test_item_with_known_effect_is_not_held() -> None:
     bench, desk = seated([item(1, effect=SEEN)])
     assert not desk.hold()
     assert in_sight(desk) == "question 1"
-    assert "is known" in desk.view.said
+    assert "is known" in desk.view.message
     assert bench.disk.rows == []
     assert desk.judge(CORRECT)
 
@@ -198,7 +198,7 @@ def test_an_exercise_is_not_skipped_and_can_be_taken_back() -> None:
     bench, desk = seated(items(1), exercises=exercises(CORRECT, WRONG))
     for refused in (desk.skip, desk.hold, lambda: desk.flag(Flag.PRIVACY)):
         assert not refused()
-        assert desk.view.said == "an exercise needs a category"
+        assert desk.view.message == "an exercise needs a category"
     desk.judge(WRONG)
     assert desk.undo()
     assert desk.view.explained is None
@@ -273,7 +273,7 @@ def test_sub_flags_go_with_their_category_and_exclude_each_other() -> None:
     desk.toggle_sub_flag(SubFlag.RECOVERABLE)
     desk.judge(Category.CLARIFICATION)
     assert bench.disk.rows[-1].sub_flags == ()
-    assert desk.view.said.endswith("without recoverable")
+    assert desk.view.message.endswith("without recoverable")
     desk.toggle_sub_flag(SubFlag.TOO_MUCH)
     desk.toggle_sub_flag(SubFlag.TOO_MUCH)
     assert desk.view.draft.sub_flags == ()

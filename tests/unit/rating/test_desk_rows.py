@@ -33,7 +33,7 @@ def test_undo_can_be_repeated_across_restarts() -> None:
         assert desk.undo()
         assert in_sight(desk) == expected
     assert not desk.undo()
-    assert desk.view.said == "nothing is left to undo"
+    assert desk.view.message == "nothing is left to undo"
     assert not desk.view.can_undo
     assert in_force(bench.disk.rows) == ()
     assert desk.view.count == QueueCounts(total=4, left=4)
@@ -232,7 +232,7 @@ def test_skipping_a_reopened_item_leaves_it_unchanged() -> None:
     desk.judge(CORRECT)
     desk.earlier()
     assert desk.skip()
-    assert (len(bench.disk.rows), desk.view.again, desk.view.said) == (1, False, "left unchanged")
+    assert (len(bench.disk.rows), desk.view.again, desk.view.message) == (1, False, "left unchanged")
     assert not desk.leave()
     assert not desk.open("nothing of theirs")
 

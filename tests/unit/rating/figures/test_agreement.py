@@ -69,7 +69,7 @@ def test_labels_give_agreement_figures_and_disputed_items(folder: Path) -> None:
     assert (disputed.trial_id, disputed.majority, disputed.consensus) == ("q6-kitchen", None, None)
     assert disputed.labels == (("ann", CATEGORIES[2]), ("bob", CATEGORIES[3]))
     assert report.items[0].consensus is C.CORRECT
-    assert rater(report, "ann").others == Share(5, 5)
+    assert rater(report, "ann").leave_one_out == Share(5, 5)
 
 
 def test_agreement_respects_changed_withdrawn_and_settled_judgments(folder: Path) -> None:
@@ -153,7 +153,7 @@ def test_two_raters_who_agree_are_never_left_open(folder: Path) -> None:
     give(folder, labelled(folder, ann="001234", bob="005678", cat=".19999"))
     report = figures(folder)
     assert [item.consensus for item in report.items] == [C.CORRECT, C.CORRECT, None, None, None, None]
-    assert rater(report, "cat").others == Share(0, 1)
+    assert rater(report, "cat").leave_one_out == Share(0, 1)
     assert [item.votes for item in report.items[:2]] == [(2, 2), (2, 3)]
 
 
@@ -199,7 +199,7 @@ def test_a_tiring_rater_is_detected(tmp_path: Path) -> None:
     folder = store_session(tmp_path / "s1", answers(60))
     give(folder, labelled(folder, ann="0" * 60, bob="0" * 60, cat="0" * 60, dan="0" * 30 + "8" * 30))
     dan = rater(figures(folder), "dan")
-    assert (dan.first_half, dan.second_half, dan.others) == (Share(30, 30), Share(0, 30), Share(30, 60))
+    assert (dan.first_half, dan.second_half, dan.leave_one_out) == (Share(30, 30), Share(0, 30), Share(30, 60))
 
 
 def test_sub_flags_are_compared_within_the_same_category(folder: Path) -> None:
