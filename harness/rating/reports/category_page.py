@@ -127,6 +127,6 @@ def _response_row(trial: RatedTrial) -> dict[str, Any]:
         "query": plain_text(trial.trial.reference, MAX_TEXT_CHARS),
         "answer": plain_text(judged.response.transcript or "", MAX_TEXT_CHARS) if judged else "",
         "category": category + lacks + flags,
-        "said": categories_given(trial),
+        "judgments_text": categories_given(trial),
         "comments": [plain_text(text, MAX_TEXT_CHARS, kept=ON_A_PAGE) for text in comments],
     }

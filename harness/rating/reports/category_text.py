@@ -11,6 +11,7 @@ from dataclasses import replace
 from harness.base.table import CrossTable, Notes, Part, Section, Table
 from harness.base.text_table import Column, first_lines, join_blocks, note, shown
 from harness.model.choices import By, CategoryGroup, Reading, ResultGrouping
+from harness.model.frozen import frozen
 from harness.model.judgment import Category
 from harness.model.numbers import NOTHING, TOO_FEW, counted, hundredths, number, ordinal, p_is, percent, points, seconds
 from harness.rating.figures.categories import (
@@ -46,22 +47,23 @@ NOTE_COLUMN = 13
 """Column in which the texts of notes begin."""
 FUNNEL: tuple[tuple[str, tuple[QueryOutcome, ...], str], ...] = (
     ("planned", (), ""),
-    ("  not played", (QueryOutcome.NOT_PLAYED,), "still to come"),
-    ("  not tested", (QueryOutcome.NOT_TESTED,), "skipped, aborted or interrupted"),
+    ("not played", (QueryOutcome.NOT_PLAYED,), "still to come"),
+    ("not tested", (QueryOutcome.NOT_TESTED,), "skipped, aborted or interrupted"),
     ("asked", (), ""),
-    ("  not recognised", (QueryOutcome.NOT_RECOGNISED,), "misheard, not woken, or silent up to the last attempt"),
-    ("  inconclusive", (QueryOutcome.INCONCLUSIVE,), "answered, without evidence of what was heard"),
+    ("not recognised", (QueryOutcome.NOT_RECOGNISED,), "misheard, not woken, or silent up to the last attempt"),
+    ("inconclusive", (QueryOutcome.INCONCLUSIVE,), "answered, without evidence of what was heard"),
     ("recognised", (), ""),
-    ("  no answer", (QueryOutcome.SILENT,), ""),
-    ("  no recording", (QueryOutcome.NO_RECORDING,), "of the answer"),
+    ("no answer", (QueryOutcome.SILENT,), ""),
+    ("no recording", (QueryOutcome.NO_RECORDING,), "of the answer"),
     ("answered", (), ""),
-    ("  not judged", (QueryOutcome.UNJUDGED,), ""),
-    ("  skipped", (QueryOutcome.SKIPPED,), "by their raters"),
-    ("  put aside", (QueryOutcome.FLAGGED,), "flagged by a rater"),
-    ("  held", (QueryOutcome.HELD,), "until the effect is known"),
-    ("  tied", (QueryOutcome.TIED,), "no category leads, and no adjudicator has settled it"),
+    ("not judged", (QueryOutcome.UNJUDGED,), ""),
+    ("skipped", (QueryOutcome.SKIPPED,), "by their raters"),
+    ("put aside", (QueryOutcome.FLAGGED,), "flagged by a rater"),
+    ("held", (QueryOutcome.HELD,), "until the effect is known"),
+    ("tied", (QueryOutcome.TIED,), "no category leads, and no adjudicator has settled it"),
     ("with a category", (), ""),
 )
+"""Name, outcomes and remark of each line. A line with outcomes is a loss, subtracted from the stage above it."""
 READINGS = {
     Reading.ADMITTED: "an admitted lack of a core capability counts as admitted defeat",
     Reading.WRONG: "as wrong",
@@ -113,8 +115,18 @@ def _counts_text(figures: CategoryFigures) -> str:
     return f"{figures.total} of {responses} (not counted: {', '.join(parts)})"
 
 
-def stages(figures: CategoryFigures) -> Iterator[tuple[str, int, str]]:
-    """The lines of the funnel: name, count, remark. Indented lines are subtracted from the stage above them."""
+@frozen
+class FunnelLine:
+    """A line of the funnel. is_loss: whether its queries are subtracted from the stage above it."""
+
+    name: str
+    count: int
+    remark: str
+    is_loss: bool
+
+
+def stages(figures: CategoryFigures) -> Iterator[FunnelLine]:
+    """The lines of the funnel, also those of losses that did not occur."""
     counts = {
         "planned": figures.planned,
         "asked": figures.asked,
@@ -128,15 +140,16 @@ def stages(figures: CategoryFigures) -> Iterator[tuple[str, int, str]]:
         remarks["recognised"] = f"{figures.unassessed} of them not assessed (the trial required no evidence)"
     for name, outcomes, remark in FUNNEL:
         count = figures.count(*outcomes) if outcomes else counts[name]
-        yield name, count, remarks.get(name, remark)
+        yield FunnelLine(name, count, remarks.get(name, remark), is_loss=bool(outcomes))
 
 
 def funnel_lines(figures: CategoryFigures) -> Iterator[str]:
     """A line for each stage of the funnel, and for each kind of loss that occurred."""
-    for name, count, remark in stages(figures):
-        if name.startswith(" ") and not count:
+    for line in stages(figures):
+        if line.is_loss and not line.count:
             continue
-        yield f"{name:<18}{count:>6,}  {remark}".rstrip()
+        name = f"  {line.name}" if line.is_loss else line.name
+        yield f"{name:<18}{line.count:>6,}  {line.remark}".rstrip()
 
 
 def categories_part(figures: CategoryFigures) -> Part:

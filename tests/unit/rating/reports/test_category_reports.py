@@ -34,20 +34,21 @@ def test_report_lines_are_escaped_and_fit_the_width(index: int, width: int) -> N
 
 
 def test_the_funnel_adds_up_on_screen() -> None:
-    funnel = [(name, count) for name, count, _ in stages(reported(two_devices()).figures)]
-    left = funnel[0][1]
-    for name, count in funnel[1:]:
-        if name.startswith(" "):
-            left -= count
+    planned, *further = stages(reported(two_devices()).figures)
+    left = planned.count
+    for line in further:
+        if line.is_loss:
+            left -= line.count
         else:
-            assert count == left, name
-    assert dict(funnel)["  tied"] == dict(funnel)["  held"] == 1
+            assert line.count == left, line.name
+    counts = {line.name: line.count for line in further}
+    assert counts["tied"] == counts["held"] == 1
     assert {outcome for _, outcomes, _ in FUNNEL for outcome in outcomes} == set(QueryOutcome) - {QueryOutcome.CATEGORY}
 
 
 def test_the_funnel_says_why_recognition_was_not_assessed() -> None:
     report = reported([Case("a", {"ann": A}), Case("b", {"ann": A}, recognition=Recognition.NOT_ASSESSED)], Selection())
-    remarks = {name: remark for name, _, remark in stages(report.figures)}
+    remarks = {line.name: line.remark for line in stages(report.figures)}
     assert remarks["recognised"] == "1 of them not assessed (the trial required no evidence)"
     text = " ".join(" ".join(lines(report)).split())
     assert "attempts 1 query at the 1st, 0 never recognised; the mean" in text
