@@ -83,7 +83,9 @@ class ImportPlan:
                 self.bad_count += 1
                 wrong_rows.add(row.line, 0, wrong.what, wrong.remedy)
         self.bad_count += read.bad_count
-        self.problems = (*read.problems, *wrong_rows.listed)
+        self.problems = tuple(
+            sorted((*read.problems, *wrong_rows.listed), key=lambda problem: problem.place.line if problem.place else 0)
+        )
 
     @property
     def replacing_count(self) -> int:

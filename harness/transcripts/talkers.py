@@ -96,6 +96,9 @@ def pair_talkers(
     of the hypothesis. Each reference segment goes to the stream with the fewest errors, regardless of its speaker.
     """
     reference_recordings = _words_by_recording(reference, word_rules)
+    if not reference_recordings:
+        problem = "every segment of the reference is marked to be ignored"
+        raise InputError(problem, place=Place(reference.file), remedy="Choose a reference with segments to score")
     hypothesis_recordings = _words_by_recording(hypothesis, word_rules)
     if unknown_recordings := [name for name in hypothesis_recordings if name not in reference_recordings]:
         first = next(segment for segment in hypothesis.segments if segment.file.lower() == unknown_recordings[0])
@@ -124,9 +127,6 @@ def pair_talkers(
             aligned[len(reference_rows)] = side_by_side(reference_words, hypothesis_words or [], path)
             reference_rows.append((f"{recording}-{speaker}", speaker, reference_words, speakers[0].segments[0].line))
             hypotheses.append(hypothesis_words)
-    if not reference_rows:
-        problem = "every segment of the reference is marked to be ignored"
-        raise InputError(problem, place=Place(reference.file), remedy="Choose a reference with segments to score")
     ids, names, texts, lines = zip(*reference_rows, strict=True)
     rows = [row for row, words in enumerate(hypotheses) if words is not None]
     return PairedTalkers(

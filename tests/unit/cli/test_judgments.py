@@ -237,6 +237,12 @@ def refused(result: Result) -> str:
     return str(result.exception)
 
 
+def test_wrong_rows_are_reported_in_the_order_of_the_file(folder: Path, tmp_path: Path) -> None:
+    rows = ("q9-kitchen,eve,wrong", "q1-kitchen,,wrong", "q1-kitchen,eve", "q8-kitchen,eve,wrong", "q1-kitchen,eve,no")
+    messages = refused(wanted(folder, tmp_path, *rows)).split("\n")
+    assert [message.split("in.csv:")[1][0] for message in messages] == ["2", "3", "4", "5", "6"]
+
+
 def test_judgments_made_elsewhere_are_imported(folder: Path, tmp_path: Path) -> None:
     copy = bare(folder, tmp_path / "copy")
     done = wanted(copy, tmp_path, "q1-kitchen,eve,Partially correct", "q1-den,eve,9", "q1-kitchen,adam,wrong")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,13 @@ def test_a_recording_that_nobody_knows_and_one_that_is_too_long_are_refused() ->
     long = talk(*((str(speaker), 0.0, 60.0, "word " * 300) for speaker in range(4)))
     with pytest.raises(InputError, match="too much memory or time for streams of 300, 300, 300, 300 words"):
         pair_talkers(long, long, VERBATIM, SpeakerPairing.ORC)
+
+
+def test_a_reference_of_which_every_segment_is_ignored_is_refused_as_such() -> None:
+    hypothesis = talk(("ann", 0, 1, "one two"))
+    ignored = tuple(replace(segment, ignored=True) for segment in hypothesis.segments)
+    with pytest.raises(InputError, match="every segment of the reference is marked to be ignored"):
+        pair_talkers(Segments("r", ignored, ()), hypothesis, VERBATIM, SpeakerPairing.CP)
 
 
 def test_a_recording_without_hypothesis_is_deleted() -> None:
