@@ -388,10 +388,3 @@ def _apply_moves(items: Sequence[Item], sessions: Sequence[SessionItems], round_
 def _adjust(sound: Waveform) -> Waveform:
     """A sound at the rate and level of all sounds for raters."""
     return at_level_unclipped(at_rate(sound, RATE_HZ), LEVEL_DBFS)
-
-
-def open_room(sessions: Sequence[Path], round_: RatingRound | None = None) -> RatingRoom:
-    """A room for these sessions, or for those that the round names."""
-    folders = tuple(str(path.resolve()) for path in sessions)
-    rules = round_ or RatingRound()
-    return RatingRoom(replace(rules, sessions=folders or rules.sessions))

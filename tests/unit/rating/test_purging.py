@@ -19,13 +19,12 @@ from harness.model.judgment import Category, RatingRound
 from harness.model.record import EventClipped, EventReviewed, ReviewVerdict, SoundsRemoved
 from harness.rating.judgment_log import JudgmentLog
 from harness.rating.purging import PurgeRule, purge, purge_plan, redact
-from harness.rating.rating_room import open_room
 from harness.report.session_cases import SoundStorage
 from harness.report.session_page import write_report
 from harness.session.log.clips import named_clips
 from harness.session.log.database import SqliteLog
 from harness.session.log.reader import LogReader, check, read_clip
-from tests.rating_sessions import rating_session
+from tests.rating_sessions import open_room, rating_session
 from tests.written_sessions import written
 
 DATA = Path(__file__).parents[2] / "data"
