@@ -243,11 +243,11 @@ class Desk:
     def open(self, item_id: str) -> bool:
         """Reopens an item of `reopenable_items`. Returns False for other items, or while an explanation is shown."""
         self._presence.note_activity()
-        entry = next((candidate for candidate in self.reopenable_items() if candidate.item.id == item_id), None)
-        if entry is None or self._shown_explanation is not None:
+        reopenable = next((choice for choice in self.reopenable_items() if choice.item.id == item_id), None)
+        if reopenable is None or self._shown_explanation is not None:
             self._message = "you cannot open that response again"
             return False
-        self._reopen(entry)
+        self._reopen(reopenable)
         return True
 
     def earlier(self) -> bool:
@@ -475,8 +475,8 @@ class Desk:
         """Steps through the rater's own rows, backwards for 1, forwards for −1. Returns False at an end."""
         self._presence.note_activity()
         # Number 0 is the latest row. The item to judge, which follows it, has number −1.
-        judged = [entry for entry in self.reopenable_items() if entry.row is not None]
-        items = [entry.item for entry in judged]
+        judged = [reopenable for reopenable in self.reopenable_items() if reopenable.row is not None]
+        items = [reopenable.item for reopenable in judged]
         current = items.index(self._item) if self._is_reopened and self._item in items else -1
         target = current + step
         is_first_reached = target >= len(judged)
@@ -489,10 +489,10 @@ class Desk:
         self._reopen(judged[target])
         return True
 
-    def _reopen(self, entry: ReopenableItem) -> None:
+    def _reopen(self, reopenable: ReopenableItem) -> None:
         """Shows an item with its row."""
         self._set_draft_aside()
-        self._show_item(entry.item, entry.row, reopened=not self._queue.is_open(entry.item))
+        self._show_item(reopenable.item, reopenable.row, reopened=not self._queue.is_open(reopenable.item))
         self._message = ""
 
     def _set_draft_aside(self) -> None:

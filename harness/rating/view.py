@@ -120,10 +120,10 @@ def effect_in_words(evidence: EffectEvidence) -> tuple[str, str]:
     return plain_text(evidence.check.wanted, 200) or "an effect", effect_text(evidence)
 
 
-def reopenable_in_words(entry: ReopenableItem) -> str:
+def reopenable_in_words(reopenable: ReopenableItem) -> str:
     """An item that can be reopened, as one line of escaped text."""
-    answer = "agreed" if entry.row is None else judgment_in_words(entry.row)
-    return f"{plain_text(entry.item.query, 120)}: {answer}"
+    answer = "agreed" if reopenable.row is None else judgment_in_words(reopenable.row)
+    return f"{plain_text(reopenable.item.query, 120)}: {answer}"
 
 
 def judgment_in_words(row: Judgment) -> str:

@@ -58,8 +58,8 @@ def _judge(heard: str, rule: RecognitionRule, wake_phrases: Words, texts: Words)
     reference and its alternatives."""
     heard_readings = readings_of(heard, rule)
     phrases = [readings_of(phrase, rule) for phrase in wake_phrases]
-    rests = [without_beginning(heard_readings, wake) for wake in phrases if wake]
-    candidates = [heard_readings, *(rest for rest in rests if rest is not None)]
+    remainders = [without_beginning(heard_readings, wake) for wake in phrases if wake]
+    candidates = [heard_readings, *(remainder for remainder in remainders if remainder is not None)]
     references = [readings_of(text, rule) for text in texts]
     paths = [align_readings(*_comparable(reference, words, rule)) for words in candidates for reference in references]
     counts = [count("".join(word.edit.value for word in path)) for path in paths]

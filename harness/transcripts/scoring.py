@@ -413,7 +413,7 @@ def _align_networks_of_rows(
     hypothesis_side = _TextSide(hypotheses, shown[1], pieces[1], word_rules, marks_in_hypotheses, MarkScope.REFERENCE)
     rows: set[int] = set()
     for side in (reference_side, hypothesis_side):
-        if side.marked:
+        if side.reads_marks:
             rows |= _marked_rows(side.texts, lambda text: not is_plain(text))
         if fragments:
             rows |= _marked_rows(side.texts, lambda text: _FRAGMENT.search(text) is not None)
@@ -441,14 +441,18 @@ def _align_networks_of_rows(
 
 @frozen
 class _TextSide:
-    """The texts of one file. pieces: their readings; None if each has only one. marked: whether marks are read in them.
-    unread: the option value with which they would not be read, for error messages."""
+    """The texts of one file.
+
+    - pieces: their readings; None if each has only one.
+    - reads_marks: whether the marks of networks are read in them.
+    - unread: the value of --marks with which they would not be read, for messages.
+    """
 
     transcripts: Transcripts
     normalised: Sequence[str]
     pieces: Sequence[Readings] | None
     word_rules: WordRules
-    marked: bool
+    reads_marks: bool
     unread: MarkScope
 
     def readings(self, row: int) -> Readings:
@@ -458,7 +462,7 @@ class _TextSide:
     @property
     def texts(self) -> Sequence[str]:
         """The texts that may have marks or fragments."""
-        return self.transcripts.texts if self.marked else self.normalised
+        return self.transcripts.texts if self.reads_marks else self.normalised
 
     def network(self, row: int, other: _TextSide) -> WordNetwork:
         """The network of a text, with its marks if they are read. InputError with the place of a mark that is wrong.
@@ -481,7 +485,7 @@ class _TextSide:
     def _network(self, row: int, prepare: Callable[[Readings], Readings]) -> WordNetwork:
         """As `network`. prepare: changes the pieces of the words between two marks before they are added."""
         place, text = Place(self.transcripts.file, self.transcripts.lines[row]), self.transcripts.texts[row]
-        if not self.marked:
+        if not self.reads_marks:
             pieces = prepare(self.readings(row))
             return chain(self.word_rules.split(pieces) if self.word_rules.has_readings else pieces, place)
         try:

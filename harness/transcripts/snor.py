@@ -425,11 +425,11 @@ def _place_tokens(pieces: Iterable[Token], form: SnorForm) -> list[str]:
     placed_words: list[str] = []
     stack: list[str | _Slot] = [root]
     while stack:
-        entry = stack.pop()
-        if isinstance(entry, str):
-            placed_words.append(entry)
+        word_or_slot = stack.pop()
+        if isinstance(word_or_slot, str):
+            placed_words.append(word_or_slot)
         else:
-            stack.extend(reversed(entry))
+            stack.extend(reversed(word_or_slot))
     return placed_words
 
 

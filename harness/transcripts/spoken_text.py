@@ -189,7 +189,7 @@ class _EnglishReader:
         hour, minute = map(int, token.text.split(":"))
         if hour > 24:
             minutes = numerals.integer(f"{minute:02}")
-            self._add([f"{head} {two}" for head in numerals.integer(str(hour)) for two in minutes])
+            self._add([f"{head} {tail}" for head in numerals.integer(str(hour)) for tail in minutes])
         else:
             self._add(numerals.times(hour, minute), numeric=True)
 
@@ -218,7 +218,7 @@ class _EnglishReader:
             self._add([*(f"and {reading}" for reading in readings), *readings], numeric=True)
             return
         if "/" in token.text and (int(top) >= int(bottom) or int(bottom) > 10):
-            in_pairs = [f"{head} {two}" for head in numerals.integer(top) for two in numerals.integer(bottom)]
+            in_pairs = [f"{head} {tail}" for head in numerals.integer(top) for tail in numerals.integer(bottom)]
             readings = [*in_pairs, *readings]
         self._add(readings, numeric=True)
 

@@ -272,8 +272,13 @@ def _assign_streams(
 ) -> list[_Row]:
     """A row for each stream of the hypothesis, with the reference segments that fit it best."""
     utterances = sorted(
-        (pair for speaker in speakers for pair in zip(speaker.utterances, speaker.segments, strict=True) if pair[0]),
-        key=lambda pair: (pair[1].start_s, pair[1].line),
+        (
+            (words, segment)
+            for speaker in speakers
+            for words, segment in zip(speaker.utterances, speaker.segments, strict=True)
+            if words
+        ),
+        key=lambda utterance: (utterance[1].start_s, utterance[1].line),
     )
     streams = other_speakers or [_SpeakerWords("")]
     codes = _code_words([words for words, _ in utterances] + [speaker.words for speaker in streams])

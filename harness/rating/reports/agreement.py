@@ -55,8 +55,8 @@ def to_json(figures: AgreementFigures) -> Json:
             "ac1": _figure_json(table.ac1),
             "intervals_over": "items",
             "categories": {
-                category.value: {"labels": entry.labels, "items": entry.items, **_figure_json(entry.agreement)}
-                for category, entry in zip(CATEGORIES, table.categories, strict=True)
+                category.value: {"labels": specific.labels, "items": specific.items, **_figure_json(specific.agreement)}
+                for category, specific in zip(CATEGORIES, table.categories, strict=True)
             },
             "confusion": _confusion_json(table.confusion, symmetric=True),
         },
@@ -77,7 +77,7 @@ def to_json(figures: AgreementFigures) -> Json:
             },
         },
         "raters": Table((_RATER, *_COUNTS, *_ATTENTION_SHARES, *_CORRECT_SHARES, *_HALF_SHARES), figures.raters).json(),
-        "sub_flags": {flag.value: to_plain(entry) for flag, entry in figures.sub_flags},
+        "sub_flags": {flag.value: to_plain(flag_agreement) for flag, flag_agreement in figures.sub_flags},
         "items": [
             {
                 "session": item.session_id,
@@ -358,7 +358,7 @@ def _cautions(figures: AgreementFigures) -> Iterator[str]:
     yield from rough_note(table.shared)
     raw, alpha = table.raw.value, table.alpha.value
     if raw is not None and alpha is not None and raw > HIGH_RAW and alpha < LOW_ALPHA:
-        counts = [entry.labels for entry in table.categories]
+        counts = [specific.labels for specific in table.categories]
         most_frequent = CATEGORIES[counts.index(max(counts))]
         share_text = percent(max(counts) / table.shared_labels)
         yield f"{LABELS[most_frequent]} is {share_text} of the labels, so most pairs would agree by chance."

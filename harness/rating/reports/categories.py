@@ -108,9 +108,9 @@ def make_report(trials: Sequence[RatedTrial], selection: Selection, sessions: Se
     ]
     crosses = selection.crosses
     if crosses is None:
-        several = {grouping for grouping, groups_of in groups if len(groups_of) > 1}
+        with_several = {grouping for grouping, groups_of in groups if len(groups_of) > 1}
         crosses = ()
-        if {ResultGrouping.DEVICE, ResultGrouping.CLASS} <= several:
+        if {ResultGrouping.DEVICE, ResultGrouping.CLASS} <= with_several:
             crosses = ((ResultGrouping.DEVICE, ResultGrouping.CLASS),)
     return CategoryReport(
         sessions=tuple(sessions),

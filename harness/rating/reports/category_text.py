@@ -82,9 +82,10 @@ def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
     yield ""
     hint: Iterator[str] = iter(())
     if report.selection.by is None:
-        more = [grouping.value for grouping, _ in report.groups if grouping is not ResultGrouping.DEVICE]
-        if more:
-            hint = Notes([("", f"More groupings: --by {', '.join(more)}. All of them: --html FILE")]).lines(width)
+        other_groupings = [grouping.value for grouping, _ in report.groups if grouping is not ResultGrouping.DEVICE]
+        if other_groupings:
+            more = f"More groupings: --by {', '.join(other_groupings)}. All of them: --html FILE"
+            hint = Notes([("", more)]).lines(width)
         devices = tuple((grouping, groups) for grouping, groups in report.groups if grouping is ResultGrouping.DEVICE)
         crossed = () if report.selection.crosses is None else report.crossed
         report = replace(report, groups=devices, crossed=crossed)

@@ -55,14 +55,14 @@ Latest = dict[tuple[str, str], "TimedWord | Segment"]
 
 
 def refuse_disorder(
-    problems: Problems, latest: Latest, entry: TimedWord | Segment, column: int, noun: str, when: str
+    problems: Problems, latest: Latest, current: TimedWord | Segment, column: int, noun: str, when: str
 ) -> None:
     """Adds a problem for a word or a segment that begins earlier than the previous one of its file and channel."""
-    before = latest.get(place_of(entry))
-    if before is not None and entry.start_s < before.start_s:
+    previous = latest.get(place_of(current))
+    if previous is not None and current.start_s < previous.start_s:
         remedy = f"Sort the {noun}s of each file and channel by their {when}"
-        problems.add(entry.line, column, f"the {noun} begins before the one on line {before.line}", remedy)
-    latest[place_of(entry)] = entry
+        problems.add(current.line, column, f"the {noun} begins before the one on line {previous.line}", remedy)
+    latest[place_of(current)] = current
 
 
 _CTM_EXAMPLE = "Write file, channel, start, duration, word and optionally confidence: f1 A 0.10 0.25 hello 0.98"
@@ -400,9 +400,9 @@ def _objects(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, obj
                 "Add a comma before the next segment, or close the list with ]",
             )
             return
-    rest = _past_blanks(text, index + 1)
-    if rest < len(text):
-        line += text.count("\n", position, rest)
+    end_of_list = _past_blanks(text, index + 1)
+    if end_of_list < len(text):
+        line += text.count("\n", position, end_of_list)
         problems.add(line, 1, "there is more text after the list", "Write all segments in one list")
 
 
@@ -444,9 +444,9 @@ def cut_by_segments(words: Sequence[TimedWord], segments: Sequence[Segment]) -> 
     return tuple(pieces)
 
 
-def place_of(entry: Segment | TimedWord) -> tuple[str, str]:
+def place_of(timed: Segment | TimedWord) -> tuple[str, str]:
     """File and channel in lower case, since sclite compares them so."""
-    return entry.file.lower(), entry.channel.lower()
+    return timed.file.lower(), timed.channel.lower()
 
 
 def _single(time_s: float) -> float:

@@ -279,8 +279,8 @@ def groups(
 ) -> Section:
     """The section on groups: a table for each grouping, then the crossed ones, then notes on ids that do not match.
     scale: as for `sections`."""
-    several = [grouped for grouped in figures.grouped if len(grouped.values) > 1]
-    tables = [_group_table(grouped, unit, scale or group_scale(figures) or 1.0) for grouped in several]
+    tabulated = [grouped for grouped in figures.grouped if len(grouped.values) > 1]
+    tables = [_group_table(grouped, unit, scale or group_scale(figures) or 1.0) for grouped in tabulated]
     pairs = [
         ("", f"{grouped.by}: {grouped.values[0][0] or NO_LABEL} in every utterance")
         for grouped in figures.grouped
