@@ -12,7 +12,6 @@ from harness.model.frozen import frozen
 from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag
 from harness.model.numbers import counted, fixed, seconds
 from harness.model.trial import Recognition
-from harness.rating.exercises import repetition_text
 from harness.rating.guide import GUIDE, LABELS, RULES
 from harness.rating.items import Item
 from harness.rating.rater_queue import QueueCounts, RaterQueue, ReopenableItem
@@ -22,6 +21,7 @@ from harness.rating.view import (
     effect_in_words,
     judgment_in_words,
     reopenable_in_words,
+    repetition_text,
     visible_latency_s,
 )
 

@@ -102,6 +102,14 @@ class SittingView:
     """Whether items may still be added, which changes positions and counts."""
 
 
+def repetition_text(view: SittingView) -> str:
+    """Text after the number of the current exercise that says why it is repeated; "" if it is not."""
+    was_answered = view.own is not None and view.explained is None  # an answer that is explained now is the current one
+    if view.item is None or view.item.exercise is None or not was_answered:
+        return ""
+    return "again, since too few of your answers were right"
+
+
 def visible_latency_s(item: Item) -> float | None:
     """The latency that raters may see, to 0.1 s. None if it is unknown or too uncertain.
 

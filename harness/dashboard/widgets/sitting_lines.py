@@ -8,9 +8,8 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.bars import Showing, TextLine, progress_bar
 from harness.model.numbers import seconds, time_left
-from harness.rating.exercises import repetition_text
 from harness.rating.guide import SUB_FLAG_TEXTS
-from harness.rating.view import CONFIDENCE_TEXTS, SittingPhase, SittingView
+from harness.rating.view import CONFIDENCE_TEXTS, SittingPhase, SittingView, repetition_text
 
 
 class SittingTitle(TextLine):

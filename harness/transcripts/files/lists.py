@@ -177,17 +177,15 @@ def _read_text_file(file_name: str, path: Path, encoding: str | None, problems: 
     # Unlike Path.is_file, this returns False for a name that is too long, such as a text.
     source = beside_list if os.path.isfile(beside_list) or not os.path.isfile(in_current) else in_current
     try:
-        return " ".join(read_text(source, encoding).split())
+        return " ".join(read_text(source, encoding, may_be_empty=True).split())
     except InputProblems as error:
-        wrong: tuple[InputError, ...] = error.problems
+        faults: tuple[InputError, ...] = error.problems
     except InputError as error:
-        if error.what == "the file is empty":
-            return ""
-        wrong = (error,)
-    for problem in wrong:
-        remedy = f"A second field that ends in {_TEXT_SUFFIX} names a text file, unless the header is `audio,text`"
-        of_name = problem.what.startswith(("there is no", "the file cannot be read"))
-        problems.add(line, 1, f"{problem.place}: {problem.what}", remedy if of_name else problem.remedy)
+        faults = (error,)
+    is_file = os.path.isfile(source)
+    remedy = f"A second field that ends in {_TEXT_SUFFIX} names a text file, unless the header is `audio,text`"
+    for fault in faults:
+        problems.add(line, 1, f"{fault.place}: {fault.what}", fault.remedy if is_file else remedy)
     return ""
 
 

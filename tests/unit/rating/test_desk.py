@@ -14,9 +14,8 @@ from harness.model.errors import LogFull
 from harness.model.judgment import Category, Flag, JudgmentStatus, RatingRound, SubFlag, TranscriptPolicy, in_force
 from harness.rating.aid import AidState, ResponseFacts
 from harness.rating.desk import Desk
-from harness.rating.exercises import repetition_text
 from harness.rating.rater_queue import QueueCounts
-from harness.rating.view import SittingPhase
+from harness.rating.view import SittingPhase, repetition_text
 from tests.known import known
 from tests.unit.rating.sittings import CANNOT_TELL, SEEN, WAITS, Bench, exercises, in_sight, item, items, seated
 
