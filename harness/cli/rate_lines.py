@@ -51,7 +51,7 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
         done_count, exercise_count = view.exercises
         yield f"exercise {done_count + 1} of {exercise_count} {repetition_text(view)}".rstrip()
     else:
-        total = f"{count.total}{' so far' if view.growing else ''}{' again' if view.again else ''}"
+        total = f"{count.total}{' so far' if view.growing else ''}{' again' if view.is_reopened else ''}"
         yield f"response {view.position} of {total}, {progress_text(view)}"
     yield f"query: {plain_text(item.query, MAX_TEXT_CHARS)}"
     if item.exercise is None:
@@ -74,8 +74,8 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
     for number, row in enumerate(item.inputs, 1):
         attribution = f" of {plain_text(row.rater, 60)}" if names else ""
         yield f"judgment {number}{attribution}: {judgment_in_words(row)}"
-    if view.own is not None:
-        yield f"your judgment so far: {judgment_in_words(view.own)}"
+    if view.own_row is not None:
+        yield f"your judgment so far: {judgment_in_words(view.own_row)}"
     if view.break_due:
         yield "you have judged for a long time: take a break"
 

@@ -144,8 +144,8 @@ class PlainSitting:
     def _show(self) -> None:
         """Prints the result of an exercise, and then the current item if it has changed or there is none."""
         view = self._desk.view
-        if view.explained is not None:
-            self._print(exercise_result_lines(view.explained))
+        if view.explanation is not None:
+            self._print(exercise_result_lines(view.explanation))
             self._desk.go_on()
             view = self._desk.view
         item_id = view.item.id if view.item is not None else None
@@ -238,7 +238,7 @@ class PlainSitting:
             case RateWord.FIND:
                 self._print(found_lines(desk.reopenable_items(command.argument)))
             case RateWord.SKIP:
-                return self._show_other(desk.skip) if desk.view.again else self._save_and_show(desk.skip)
+                return self._show_other(desk.skip) if desk.view.is_reopened else self._save_and_show(desk.skip)
             case RateWord.HOLD:
                 return self._save_and_show(desk.hold)
             case RateWord.FLAG:

@@ -69,9 +69,9 @@ class SittingView:
     """Whether the rater settles items on which raters differ."""
     item: Item | None = None
     """The current item; None if no item is left."""
-    own: Judgment | None = None
+    own_row: Judgment | None = None
     """The rater's row in force on the item; None without one."""
-    again: bool = False
+    is_reopened: bool = False
     """Whether the rater reopened the item."""
     can_go_back: bool = False
     """Whether items can be reopened."""
@@ -85,7 +85,7 @@ class SittingView:
     left_s: float | None = None
     """Time left at that pace."""
     draft: Draft = field(default_factory=Draft)
-    explained: ExerciseResult | None = None
+    explanation: ExerciseResult | None = None
     """The explanation that waits for `go_on`; None without one."""
     can_undo: bool = False
     stopped: bool = False
@@ -104,7 +104,9 @@ class SittingView:
 
 def repetition_text(view: SittingView) -> str:
     """Text after the number of the current exercise that says why it is repeated; "" if it is not."""
-    was_answered = view.own is not None and view.explained is None  # an answer that is explained now is the current one
+    was_answered = (
+        view.own_row is not None and view.explanation is None
+    )  # an answer that is explained now is the current one
     if view.item is None or view.item.exercise is None or not was_answered:
         return ""
     return "again, since too few of your answers were right"

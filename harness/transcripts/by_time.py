@@ -45,7 +45,7 @@ def align_rows_by_time(
             if reference_side is None or hypothesis_side is None:
                 raise _lost_times_error(references.ids[row], place)
             check_cells(len(reference_times), len(hypothesis_times), place)
-            aligned_by_row[row] = _TimedAlignment(reference_side, hypothesis_side, same=None).path()
+            aligned_by_row[row] = _TimedAlignment(reference_side, hypothesis_side, is_same=None).path()
             continue
         if len(reference_words) != len(reference_times) or len(hypothesis_words) != len(hypothesis_times):
             raise _lost_times_error(references.ids[row], place)

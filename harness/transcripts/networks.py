@@ -258,7 +258,7 @@ class _NetworkBuilder:
         return InputError(problem, place=Place(self._place.file, self._place.line, column), remedy=remedy)
 
 
-Same = Callable[[str, str], bool]
+IsSame = Callable[[str, str], bool]
 
 SUBSTITUTION, GAP, OPTIONAL, ALONE_NOTHING, BOTH_NOTHING = 4.0, 3.0, 2.0, 0.001, 1.0  # As in sclite.
 MAX_CELLS = 25_000_000
@@ -271,14 +271,14 @@ _INFINITE = float("inf")
 def align_networks(
     reference: WordNetwork,
     hypothesis: WordNetwork,
-    same: Same | None = None,
+    is_same: IsSame | None = None,
     *,
     optional_words: bool = False,
     fragments: bool = False,
 ) -> tuple[AlignedWord, ...]:
     """The words of the cheapest way through both, side by side.
 
-    - same: whether two words count as equal; None for plain equality.
+    - is_same: whether two words count as equal; None for plain equality.
     - optional_words: a word `(w)` of the reference that was left out is correct (sclite's -D). In the hypothesis, one
       that was added is correct too, without a reference. If False, `(w)` is a word, and its brackets belong to it.
     - fragments: a fragment `sho-` or `-ow` is correct against a word that begins or ends so (sclite's -F).
@@ -288,7 +288,7 @@ def align_networks(
     check_cells(len(reference.arcs), len(hypothesis.arcs), reference.place)
     reference_side = NetworkSide.of(reference, optional_words, fragments)
     hypothesis_side = NetworkSide.of(hypothesis, optional_words, fragments)
-    return NetworkAlignment(reference_side, hypothesis_side, same).path()
+    return NetworkAlignment(reference_side, hypothesis_side, is_same).path()
 
 
 def check_cells(words: int, others: int, place: Place) -> None:
@@ -415,12 +415,12 @@ class NetworkAlignment:
     whole_substitutions = True
     """Whether the cost of a substitution is a whole number, if neither word is nothing."""
 
-    def __init__(self, reference: NetworkSide, hypothesis: NetworkSide, same: Same | None) -> None:
-        self._reference, self.hypothesis, self._is_same = reference, hypothesis, same
+    def __init__(self, reference: NetworkSide, hypothesis: NetworkSide, is_same: IsSame | None) -> None:
+        self._reference, self.hypothesis, self._is_same = reference, hypothesis, is_same
         self.columns = group_by((word, column) for column, word in enumerate(hypothesis.words) if column)
         self._by_text = group_by((word.text, word) for word in self.columns)
         # Whether words with different texts may be equal.
-        self._may_equal_another_text = same is not None or any(
+        self._may_equal_another_text = is_same is not None or any(
             word.is_fragment for word in (*reference.words, *hypothesis.words)
         )
         self._rows: list[Costs] = []

@@ -194,7 +194,7 @@ def desk_values(page: str, seat: Seat) -> Mapping[str, Any]:
         "facts": _facts(item) if item else (),
         "effect": item.effect if item else None,
         "effect_text": effect_text,
-        "own": _UNFINISHED_TEXTS.get(view.own.status, "") if view.own is not None else "",
+        "own": _UNFINISHED_TEXTS.get(view.own_row.status, "") if view.own_row is not None else "",
         "flags": [(key, flag.value, FLAG_TEXTS[flag]) for key, flag in zip(MENU_KEYS, Flag, strict=False)],
         "sub_flags": [
             (key, flag.value, SUB_FLAG_TEXTS[flag], _categories_with(flag))

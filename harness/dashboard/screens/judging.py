@@ -215,15 +215,15 @@ class JudgingScreen(Screen[None]):
         item_id = None if view.item is None else view.item.id
         is_new = item_id != (None if self._item is None else self._item.id)
         self._item = view.item
-        guarded_app(self).set_shown_item(self, (item_id, view.explained is not None))
+        guarded_app(self).set_shown_item(self, (item_id, view.explanation is not None))
         self.set_class(view.phase is SittingPhase.FINISHED, "-finished")
-        self.set_class(view.explained is not None, "-explaining")
+        self.set_class(view.explanation is not None, "-explaining")
         title = self._room.round.title or self._room.round.id
         self.query_one(SittingTitle).show(view, title)
         self.query_one(SittingProgress).show(view)
         self.query_one(JudgedItem).show(view)
         self.query_one(DraftLine).show(view)
-        self.query_one(Explanation).show(view.explained)
+        self.query_one(Explanation).show(view.explanation)
         if view.phase is SittingPhase.FINISHED:
             self.query_one(SittingEnd).show((view, self._list_waiting() if view.count.held else ()))
         self._show_message(view)
@@ -283,7 +283,7 @@ class JudgingScreen(Screen[None]):
         """What a key does, and whether that writes a row; None for a key without a meaning here."""
         category = self._rater_keys.category(key) or self._rater_keys.by_letter(key)
         action = self._rater_keys.action(key)
-        if self._desk.view.explained is not None and action not in (RaterAction.UNDO, RaterAction.QUIT):
+        if self._desk.view.explanation is not None and action not in (RaterAction.UNDO, RaterAction.QUIT):
             return self._desk.go_on, True
         if category is not None:
             return lambda: self._judge(key, category), True

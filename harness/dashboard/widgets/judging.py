@@ -68,9 +68,9 @@ class JudgedItem(Showing[SittingView]):
             label = "note" if item.exercise is None else "seen"
             rows.append((label, Text(plain_text(item.note, MAX_TEXT_CHARS), style=palette.TEXT)))
         rows.append(("", _facts(item)))
-        own = view.own
+        own = view.own_row
         # An item with a category is shown only if the rater has reopened it.
-        if own is not None and (view.again or own.status is not JudgmentStatus.SUBMITTED):
+        if own is not None and (view.is_reopened or own.status is not JudgmentStatus.SUBMITTED):
             earlier = judgment_in_words(own)
             if own.comment and own.category is None:  # with a category, `judgment_in_words` includes the comment
                 earlier += f", “{plain_text(own.comment, 200)}”"

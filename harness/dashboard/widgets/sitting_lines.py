@@ -21,7 +21,7 @@ class SittingTitle(TextLine):
         text = Text()
         if view.phase is SittingPhase.TRAINING:
             done_count, exercise_count = view.exercises
-            current = done_count + 1 if view.explained is None else done_count
+            current = done_count + 1 if view.explanation is None else done_count
             number = max(1, min(current, exercise_count))
             text.append("TRAINING", style=f"bold {palette.YELLOW}")
             repetition = repetition_text(view)
@@ -31,7 +31,7 @@ class SittingTitle(TextLine):
             text = Text.assemble(
                 ("Settling" if view.adjudicating else "Judging", f"bold {palette.TEXT}"),
                 (f" item {view.position} of {view.count.total}{' so far' if view.growing else ''}", palette.TEXT),
-                (" again" if view.again else "", f"bold {palette.VIOLET}"),
+                (" again" if view.is_reopened else "", f"bold {palette.VIOLET}"),
                 (f"  {view.item.id}", palette.QUIET),
             )
         else:
