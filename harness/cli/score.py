@@ -438,8 +438,8 @@ def _score_talkers(
     if rules.speakers is SpeakerPairing.TCP:
         name = f"{name} with a collar of {exact(collar_s)} s"
     # The words are normalised already.
-    word_rules = WordRules(Normalisation.VERBATIM, marks=MarkScope.NONE, unit=word_rules.unit)
-    scoring = score(pairs.references, pairs.hypotheses, word_rules, name, aligner=lambda *_: pairs.aligned)
+    as_paired = WordRules(Normalisation.VERBATIM, marks=MarkScope.NONE, unit=word_rules.unit)
+    scoring = score(pairs.references, pairs.hypotheses, as_paired, name, aligner=lambda *_: pairs.aligned)
     return scoring, pairs
 
 

@@ -149,7 +149,7 @@ class ImportPlan:
             location = "in the session" if first_line is None else f"on line {first_line}"
             raise WrongCell(
                 f"the judgment {shown(judgment.id)} is already {location}, with different content",
-                "To replace the earlier judgment, leave the id empty and use --replace",
+                "To add a new judgment, leave the id empty. To replace the rater's earlier one, use --replace as well",
             )
         self._first_lines.setdefault(judgment.id, line)
         if first_line is None:

@@ -103,7 +103,7 @@ def first_reading(pieces: Readings) -> Words:
 
 def is_single(pieces: Readings) -> bool:
     """Whether a text has only one reading."""
-    return tuple not in map(type, pieces)  # several times faster than `all` with isinstance
+    return tuple not in map(type, pieces)  # faster than `all` with isinstance
 
 
 def without_beginning(pieces: Readings, start: Readings) -> Readings | None:
