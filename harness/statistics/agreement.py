@@ -154,7 +154,7 @@ ONE_RATER = "there is only one rater"
 NO_OVERLAP = "no item was judged by two raters"
 ALL_EQUAL = "every label is the same, so chance agreement is 100 %"
 TOO_ALIKE = "too few labels differ for an interval"
-TOO_FEW_ITEMS = f"a bootstrap interval needs {MIN_RESAMPLED_UNITS} items or more"
+TOO_FEW_ITEMS = f"an interval needs {MIN_RESAMPLED_UNITS} items or more"
 ROUGH = f"Intervals are rough below {ROUGH_BELOW} items: up to 1 in 5 is wrong, not just 1 in 20."
 NEVER_GIVEN = "nobody gave it to an item that two raters judged"
 

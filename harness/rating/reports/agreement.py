@@ -27,6 +27,7 @@ from harness.rating.guide import LABELS, TO_JUDGE
 from harness.statistics.agreement import (
     DOUBTFUL,
     NOTHING_JUDGED,
+    TOO_FEW_ITEMS,
     CategoryAgreement,
     Figure,
     PairAgreement,
@@ -353,6 +354,8 @@ def _cautions(figures: AgreementFigures) -> Iterator[str]:
     )
     for (why, lacking), names in reasons.items():
         yield f"no {lacking} for {', '.join(names)}: {why}"
+        if why == TOO_FEW_ITEMS:
+            yield "Only these are bootstraps. The intervals below hold for any number of items."
     if table.shared:
         yield "Intervals generalise to other items judged by these raters, not to other raters."
     yield from rough_note(table.shared)
