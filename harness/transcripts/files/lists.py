@@ -112,8 +112,8 @@ def read_json_lines(
         if any(key in row for _, row in rows for key in _HYPOTHESIS_KEYS):
             text_keys = _HYPOTHESIS_KEYS
         elif rows and path.samefile(reference):
-            keys = ", ".join(_HYPOTHESIS_KEYS)
-            problem = f"this file is also the reference, and no line has any of these keys: {keys}"
+            missing_keys = ", ".join(_HYPOTHESIS_KEYS)
+            problem = f"this file is also the reference, and no line has any of these keys: {missing_keys}"
             utterances.problems.add(0, 0, problem, "Write the recognised text under the key `pred_text`")
     for number, row in rows:
         if row.keys().isdisjoint(text_keys) and not row.keys().isdisjoint(_REFERENCE_KEYS):
