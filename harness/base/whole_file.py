@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -134,12 +135,16 @@ def _resolve_link(target: Path) -> Path:
 
 
 def write_atomically(target: Path, content: bytes) -> None:
-    """Writes a file atomically, with the permissions of a new one; LogFull, LogError."""
+    """Writes a file atomically; LogFull, LogError. An existing file keeps its permissions."""
     with disk_errors(f"{target} cannot be written", FREE_SPACE):
         if target.exists() and not target.is_file():
             target.write_bytes(content)
             return
-        with atomic_stream(_resolve_link(target)) as stream:
+        path = _resolve_link(target)
+        with atomic_stream(path) as stream:
+            if path.exists():
+                # Before the first byte is written: a private file must not be readable in the meantime.
+                os.fchmod(stream.fileno(), stat.S_IMODE(path.stat().st_mode))
             stream.write(content)
 
 
@@ -172,7 +177,7 @@ class WholeFile(io.RawIOBase):
             if self._temporary is not None:
                 os.fsync(file.fileno())
                 if self._path.exists():
-                    self._temporary.chmod(self._path.stat().st_mode & 0o7777)
+                    self._temporary.chmod(stat.S_IMODE(self._path.stat().st_mode))
                 self._temporary.replace(self._path)
                 self._temporary = None
                 sync_to_disk(self._path.parent)

@@ -269,7 +269,7 @@ def _record_prompt(talker_input: Talker, folder: TalkerFolder, text: str, progre
             click.echo(f"    {error}")
             continue
         name = folder.keep(text, utterance)
-        level = f"{fixed(utterance.level_dbfs, 0)} dBFS, {fixed(utterance.snr_db, 0)} dB SNR"
+        level = f"{fixed(utterance.level_dbfs, 0)} dBFS, {fixed(utterance.snr_db, 0, 'dB')} SNR"
         click.echo(f"    {name}: {seconds(utterance.sound.duration_s)}, {level}")
         return True
     return False

@@ -51,17 +51,18 @@ class SpokenPrompt:
     """The recording of an utterance.
 
     phrase_end_s: end of the speech, in seconds from the first sample. level_dbfs: RMS level of the speech.
-    floor_dbfs: RMS level of the noise before it.
+    floor_dbfs: RMS level of the noise before it; None if the microphone did not know it.
     """
 
     sound: Waveform
     phrase_end_s: float
     level_dbfs: float
-    floor_dbfs: float
+    floor_dbfs: float | None
 
     @property
-    def snr_db(self) -> float:
-        return self.level_dbfs - self.floor_dbfs
+    def snr_db(self) -> float | None:
+        """Level of the speech above the noise; None if the noise is not known."""
+        return None if self.floor_dbfs is None else self.level_dbfs - self.floor_dbfs
 
 
 class SpeechMicrophone(Protocol):
@@ -240,14 +241,10 @@ class Talker:
         speech = sound.samples[max(0, start_sample) : end_sample]
         if float(np.abs(sound.samples).max(initial=0.0)) >= CLIPPED:
             raise UnusableUtterance("too loud: the sound is clipped. Turn the microphone's gain down, or step back")
-        level_dbfs = rms_dbfs(speech)
         utterance = SpokenPrompt(
-            sound,
-            phrase_end_s=end_s - first_s,
-            level_dbfs=level_dbfs,
-            floor_dbfs=level_dbfs if floor_dbfs is None else floor_dbfs,
+            sound, phrase_end_s=end_s - first_s, level_dbfs=rms_dbfs(speech), floor_dbfs=floor_dbfs
         )
-        if floor_dbfs is not None and utterance.snr_db < MIN_SNR_DB:
+        if utterance.snr_db is not None and utterance.snr_db < MIN_SNR_DB:
             raise UnusableUtterance(
                 f"too quiet: {fixed(utterance.snr_db, 0)} dB over the noise. Speak up, or step closer"
             )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.base import places
-from harness.base.child_process import python_command
+from harness.base.child_process import ended_words, python_command
 from harness.model.errors import LabError, SoundError, did_you_mean
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
@@ -135,5 +135,6 @@ def sound_devices(sound_server: str) -> tuple[SoundDevice, ...]:
         ) from error
     if result.returncode != 0:
         lines = result.stderr.strip().splitlines()
-        raise SoundError(f"the sound devices cannot be listed: {lines[-1] if lines else result.returncode}")
+        reason = lines[-1] if lines else f"the process {ended_words(result.returncode)}"
+        raise SoundError(f"the sound devices cannot be listed: {reason}")
     return tuple(SoundDevice(*row) for row in json.loads(result.stdout))

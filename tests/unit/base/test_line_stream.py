@@ -174,6 +174,14 @@ def test_a_folder_gets_its_name_when_all_below_it_is_on_disk(tmp_path: Path, mon
     assert (synced[0].startswith(".made."), synced[-1]) == (True, tmp_path.name)
 
 
+def test_rewritten_file_keeps_its_permissions(tmp_path: Path) -> None:
+    target = tmp_path / "private.json"
+    target.write_bytes(b"before")
+    target.chmod(0o600)
+    write_atomically(target, b"after")
+    assert (target.read_bytes(), target.stat().st_mode & 0o777) == (b"after", 0o600)
+
+
 def test_unsaved_write_leaves_the_existing_file(tmp_path: Path) -> None:
     target = tmp_path / "found.json"
     target.write_bytes(b"before")

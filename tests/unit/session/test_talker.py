@@ -90,6 +90,10 @@ def test_an_utterance_with_a_short_pause_is_one_with_its_end() -> None:
     assert room.closed.is_set()
 
 
+def test_snr_is_unknown_without_a_noise_floor() -> None:
+    assert heard(Room([began(101.0), ended(102.0)], peak=0.001, floor_dbfs=None)).snr_db is None
+
+
 @pytest.mark.parametrize(
     ("room", "why"),
     [
