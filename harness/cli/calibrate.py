@@ -269,11 +269,11 @@ class _CalibrationSound:
         self, bench: Bench, speaker: Equipment | None, microphone: Equipment | None, signal: str, level_dbfs: float
     ) -> None:
         from harness.session.engine.assemble import clock_of
-        from harness.sound.calibration import noise_of
+        from harness.sound.calibration import calibration_sound
 
         self._bench, self._speaker, self._microphone = bench, speaker, microphone
         self._clock = clock_of(bench)
-        self._sound = noise_of(signal, level_dbfs, PLAY_S)
+        self._sound = calibration_sound(signal, level_dbfs, PLAY_S)
         self._faults: list[str] = []
         self._exit_stack = ExitStack()
 

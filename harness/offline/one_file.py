@@ -33,8 +33,8 @@ from harness.model.offline import (
 )
 from harness.model.understanding import JOINT, Slot
 from harness.offline.score_cache import ScoreCache
-from harness.sound.level import ConstantStretches, quiet_end_s
-from harness.sound.sound_files import OpenSound, UnusableSound, open_file, open_sound
+from harness.sound.level import quiet_end_s
+from harness.sound.sound_files import ConstantStretches, OpenSound, UnusableSound, open_file, open_sound
 from harness.sound.sound_stores import local_file
 
 if TYPE_CHECKING:

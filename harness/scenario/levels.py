@@ -26,7 +26,7 @@ from harness.model.scenario import (
 from harness.model.stimulus import NoiseSpec, Opening
 from harness.scenario.matrix import cells
 from harness.scenario.trial_playback import addressed_devices, cells_of, is_injected, listening_devices, talker_of
-from harness.sound.calibration import problem_of, why_unknown
+from harness.sound.calibration import level_problem, why_unknown
 from harness.sound.level import active_speech_level
 from harness.sound.recordings import read as read_recording
 
@@ -152,7 +152,7 @@ def _playback_problems(
     dbfs += nearness_db
     if isinstance(noise, NoiseSpec) and (spl := noise.level_spl) is not None:
         noise_dbfs = calibration.dbfs(spl) if calibration else 0.0
-        if not noise.positions and (problem := problem_of(speaker, spl, noise_dbfs, today)):
+        if not noise.positions and (problem := level_problem(speaker, spl, noise_dbfs, today)):
             yield f"the loudspeaker {speaker.id!r} cannot play noise at {exact(spl)} dB SPL", problem
             return
     elif isinstance(noise, NoiseSpec):
@@ -160,7 +160,7 @@ def _playback_problems(
     # The level at the device of noise that others play is not known if it is in dBFS.
     is_elsewhere = isinstance(noise, NoiseSpec) and noise.positions and noise.level_dbfs is not None
     own_noise_dbfs = None if is_elsewhere else noise_dbfs
-    if problem := problem_of(
+    if problem := level_problem(
         speaker, round(level + nearness_db, 1) if in_spl else None, dbfs, today, own_noise_dbfs, gain_db
     ):
         stated = f"{exact(round(level, 1))} {'dB SPL' if in_spl else 'dBFS'}"
@@ -172,7 +172,7 @@ def _playback_problems(
         if noise_speaker.position in noise.positions and (noise_calibration := noise_speaker.calibration) is not None:
             own_dbfs = noise_dbfs + noise.gain_db(calibration or noise_calibration, noise_calibration)
             own_dbfs += gain_db if noise.snr_db is not None else 0.0
-            if problem := problem_of(noise_speaker, None, own_dbfs, today):
+            if problem := level_problem(noise_speaker, None, own_dbfs, today):
                 yield f"the loudspeaker {noise_speaker.id!r} cannot play noise at {fixed(own_dbfs, 1)} dBFS", problem
 
 

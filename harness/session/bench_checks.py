@@ -27,7 +27,7 @@ from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.model.trial import Trial
 from harness.session.take import BenchState
-from harness.sound.calibration import unfit
+from harness.sound.calibration import why_unfit
 from harness.sound.level import rms_dbfs
 from harness.sound.path_check import HEARD_FROM, LEAD_S, SPREAD_REMEDY, START_LIMIT_S, TAIL_S, chirp, find, spread_ms
 from harness.sound.recordings import at_rate
@@ -316,9 +316,9 @@ class BenchCheck:
         for part in self._parts():
             if part.calibration is None:
                 continue
-            why = unfit(part, part.calibration, today + timedelta(days=days))
+            why = why_unfit(part, part.calibration, today + timedelta(days=days))
             says = f"{part.id}: {why or f'its calibration is valid until {part.calibration.expires_on}'}"
-            if why and not unfit(part, part.calibration, today):
+            if why and not why_unfit(part, part.calibration, today):
                 says = f"{part.id}: its calibration expires on {part.calibration.expires_on}, within {days} days"
             yield self._result(CheckName.CALIBRATION, bool(why), says, "Calibrate again: harness admin calibrate")
 

@@ -64,7 +64,7 @@ def read_calibration(path: Path) -> Calibration:
         try:
             date.fromisoformat(getattr(keys, name))
         except ValueError:
-            findings.add((name,), f"{getattr(keys, name)!r} is not a date", "Write it as 2026-11-23")
+            findings.add((name,), f"{getattr(keys, name)!r} is not a date", "Write the date as 2026-11-23")
     findings.refuse()
     return Calibration(
         path=str(path.absolute()),
@@ -89,7 +89,7 @@ def _weighting_db(keys: CalibrationKeys) -> float:
     """
     if keys.weighting != "A" or keys.signal == "1 kHz":
         return 0.0
-    return a_weighting_of(noise_of(keys.signal, QUIETLY_DBFS, 4 * RAMP_S))
+    return a_weighting_of(calibration_sound(keys.signal, QUIETLY_DBFS, 4 * RAMP_S))
 
 
 def write_calibration(path: Path, keys: CalibrationKeys) -> None:
@@ -105,7 +105,7 @@ def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def noise_of(signal: str, level_dbfs: float, seconds: float) -> Waveform:
+def calibration_sound(signal: str, level_dbfs: float, seconds: float) -> Waveform:
     """Pink noise between MIN_HZ and MAX_HZ, or a tone, with that RMS level, ramped; InputError if it clips."""
     count = round(seconds * RATE_HZ)
     if signal == "1 kHz":
@@ -143,14 +143,13 @@ def settings_of(equipment: Equipment) -> str:
     return ", ".join(f"{name} {value if isinstance(value, str) else exact(value)}" for name, value in settings if value)
 
 
-def unfit(equipment: Equipment, calibration: Calibration, today: date | None) -> str:
+def why_unfit(equipment: Equipment, calibration: Calibration, today: date | None) -> str:
     """Why a calibration does not apply to a loudspeaker or a microphone; "" if it does.
 
     today: None does not check whether it has expired.
     """
-    measured = (calibration.loudspeaker, calibration.sound_device)
-    if measured != (equipment.id, equipment.sound_device):
-        return f"its calibration was measured with {measured[0]!r} on {measured[1]!r}"
+    if (calibration.loudspeaker, calibration.sound_device) != (equipment.id, equipment.sound_device):
+        return f"its calibration was measured with {calibration.loudspeaker!r} on {calibration.sound_device!r}"
     settings = settings_of(equipment)
     if calibration.settings not in (None, settings):  # None: its file does not state them
         measured_with = calibration.settings or "no gain"
@@ -162,7 +161,7 @@ def unfit(equipment: Equipment, calibration: Calibration, today: date | None) ->
 
 def why_unknown(equipment: Equipment, today: date) -> str:
     """Why the level of a loudspeaker or a microphone in the room is not known today; "" if it is."""
-    return unfit(equipment, equipment.calibration, today) if equipment.calibration else "it is not calibrated"
+    return why_unfit(equipment, equipment.calibration, today) if equipment.calibration else "it is not calibrated"
 
 
 def check_comparable(loudspeakers: list[Equipment], microphone: Equipment | None, findings: Findings) -> None:
@@ -171,22 +170,25 @@ def check_comparable(loudspeakers: list[Equipment], microphone: Equipment | None
     parts = list(loudspeakers)
     if microphone is None:
         findings.add(
-            key_path, "no microphone measures the levels", "Add a calibrated microphone, or remove the key", key=True
+            key_path,
+            "the bench has no microphone to measure the levels",
+            "Add a calibrated microphone, or remove `level_tolerance_db`",
+            key=True,
         )
     else:
         parts.append(microphone)
     for part in parts:
-        if wrong := why_unknown(part, today):
-            remedy = f"Run harness admin calibrate for {part.id}, and add the file to its entry"
-            findings.add(key_path, f"the level of {part.id!r} is not known: {wrong}", remedy, key=True)
+        if reason := why_unknown(part, today):
+            remedy = f"Run `harness admin calibrate` for {part.id}, and add the file to its entry in the bench"
+            findings.add(key_path, f"the level of {part.id!r} is not known: {reason}", remedy, key=True)
     places = {part.calibration.at: part.id for part in parts if part.calibration}
     if len(places) > 1:
         places_text = ", ".join(f"{name} at {place!r}" for place, name in places.items())
-        remedy = "Calibrate all of them in the same place: at the microphone"
-        findings.add(key_path, f"levels at different places cannot be compared ({places_text})", remedy, key=True)
+        problem = f"levels that were calibrated at different places cannot be compared ({places_text})"
+        findings.add(key_path, problem, "Calibrate every loudspeaker with the meter at the microphone", key=True)
 
 
-def problem_of(
+def level_problem(
     speaker: Equipment,
     level_spl: float | None,
     level_dbfs: float,
@@ -203,8 +205,8 @@ def problem_of(
     calibration = speaker.calibration
     if calibration is None:
         return "" if level_spl is None else "it is not calibrated"
-    if wrong := unfit(speaker, calibration, today if level_spl is not None else None):
-        return wrong
+    if reason := why_unfit(speaker, calibration, today if level_spl is not None else None):
+        return reason
     if level_spl is not None and level_dbfs > 0:
         highest = calibration.spl_at_0_dbfs
         return f"{exact(level_spl)} dB is above its full scale, {fixed(highest, 1)} dB({calibration.weighting})"
@@ -215,9 +217,7 @@ def problem_of(
         total_dbfs = min(total_dbfs + gain_db, 0.0)
     reached = calibration.spl(total_dbfs)
     if reached > calibration.max_spl + SAME_DB:
-        additions = " and ".join(
-            name for name, is_there in (("noise", noise_dbfs is not None), ("gain", gain_db)) if is_there
-        )
-        together = f" with its {additions}" if additions else ""
+        additions = [*(["noise"] if noise_dbfs is not None else []), *(["gain"] if gain_db else [])]
+        together = f" with its {' and '.join(additions)}" if additions else ""
         return f"{fixed(reached, 1)} dB{together} is above its max_spl of {exact(calibration.max_spl)} dB"
     return "" if level_spl is None or level_dbfs >= -90 else f"{exact(level_spl)} dB needs a level below -90 dBFS"

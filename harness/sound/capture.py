@@ -82,7 +82,7 @@ class Capture:
 
     def open(self) -> None:
         """Returns when blocks with settled times arrive (about 0.4 s); SoundError if the device cannot be opened."""
-        self._stream.open("it delivers no sound")
+        self._stream.open("it delivered no sound")
 
     def close(self) -> None:
         """Ends recording within 1.5 s, in any state."""

@@ -174,7 +174,7 @@ class PacketOutlet:
         self._bell: SimpleQueue[None] = SimpleQueue()  # wakes the main thread
         self._max_packets = max_packets
         self._lost_frames = 0
-        self._waiting = 0
+        self._idle_packets = 0  # of those that can wait
 
     def put(self, packet: Packet, *, can_wait: bool = False) -> None:
         """Adds a packet. can_wait: whether it may wait for TICKS_PER_WRITE such packets, or one that cannot wait."""
@@ -187,8 +187,8 @@ class PacketOutlet:
             self._lost_frames = 0
         self._packets.append(packet)
         if can_wait:
-            self._waiting += 1
-        if not can_wait or self._waiting % TICKS_PER_WRITE == 0:
+            self._idle_packets += 1
+        if not can_wait or self._idle_packets % TICKS_PER_WRITE == 0:
             self._bell.put(None)
 
     def take_all(self) -> bytes:
@@ -200,9 +200,9 @@ class PacketOutlet:
     def write_packets(self) -> None:
         """Writes packets to standard output, for ever. BrokenPipeError when the engine has gone."""
         while True:
-            rest = memoryview(self.take_all())
-            while rest:
-                rest = rest[os.write(1, rest) :]
+            unwritten = memoryview(self.take_all())
+            while unwritten:
+                unwritten = unwritten[os.write(1, unwritten) :]
 
 
 @frozen
@@ -366,21 +366,21 @@ def open_stream(arguments: argparse.Namespace, outlet: PacketOutlet) -> None:
     """Opens the stream and leaves it running; SoundError or OSError if it cannot be opened."""
     import pyaudio  # imported here: loads PortAudio, which reads the environment
 
-    plays = arguments.what == "playback"
+    plays = arguments.task == "playback"
     player = Player(outlet, pyaudio.paContinue, arguments.output) if plays else None
     # Before PortAudio, whose calls may hang: the process must always end with its standard input.
-    threading.Thread(target=run_commands, args=(player,), name="obey", daemon=True).start()
+    threading.Thread(target=run_commands, args=(player,), name="commands", daemon=True).start()
     mute_library_errors()
     raise_priority()
     portaudio = pyaudio.PyAudio()
-    chosen = None  # the default output of the host
+    device = None  # the default output of the host
     if arguments.device or not plays:
         server = arguments.sound_server
-        chosen = find(list_portaudio_devices(portaudio), arguments.device, plays=plays, sound_server=server)
-    index = None if chosen is None else chosen.index
-    if chosen is not None and chosen.server_name:
+        device = find(list_portaudio_devices(portaudio), arguments.device, plays=plays, sound_server=server)
+    index = None if device is None else device.index
+    if device is not None and device.server_name:
         # Read by libpulse when the stream is opened.
-        os.environ["PULSE_SINK" if plays else "PULSE_SOURCE"] = chosen.server_name
+        os.environ["PULSE_SINK" if plays else "PULSE_SOURCE"] = device.server_name
     pa_stream = portaudio.open(
         rate=arguments.rate_hz,
         channels=arguments.output.count,
@@ -413,14 +413,14 @@ def list_devices() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="harness.sound.child")
-    parser.add_argument("what", choices=("capture", "playback", "devices"))
+    parser.add_argument("task", choices=("capture", "playback", "devices"))
     parser.add_argument("--device", default="")
     parser.add_argument("--sound-server", choices=NO_DEVICE, default="system")
     parser.add_argument("--rate-hz", type=int, default=48000)
     parser.add_argument("--frames-per-buffer", type=int, default=480)
     parser.add_argument("--output", type=Output.parse, default=Output())
     arguments = parser.parse_args()
-    if arguments.what == "devices":
+    if arguments.task == "devices":
         list_devices()
         return
     outlet = PacketOutlet(int(BACKLOG_LIMIT_S * arguments.rate_hz / arguments.frames_per_buffer))

@@ -30,8 +30,8 @@ _MAX_GAP_FRAMES = 15
 """Longest silence within a chime, in frames of 10 ms."""
 _DECAY_DB = 25.0
 """A chime ends when it is this much below its peak."""
-REMEDY = "Record it again in a quieter room"
-SPAN_REMEDY = "Give the span of the chime: --from FILE --start S --end S"
+REMEDY = "Record the chime again in a quieter room"
+SPAN_REMEDY = "State the span of the chime: --from FILE --start S --end S"
 
 
 class EarconKeys(Keys):
@@ -58,10 +58,12 @@ def read_earcons(path: Path) -> Earcons:
             sounds.append(EarconSound(meaning, str(sound), hashlib.sha256(sound.read_bytes()).hexdigest()))
         except OSError as error:
             findings.add(
-                (meaning.value,), f"{name}: {error.strerror}", "Learn it again: harness admin devices learn-earcon"
+                (meaning.value,),
+                f"{name}: {error.strerror}",
+                "Learn the chime again: harness admin devices learn-earcon",
             )
     if not sounds and not findings.problems:
-        findings.add((), "no chime is given", "Learn one: harness admin devices learn-earcon")
+        findings.add((), "the file names no chime", "Learn a chime: harness admin devices learn-earcon")
     findings.refuse()
     digest = hashlib.sha256(content).hexdigest()
     return Earcons(str(path.absolute()), digest, tuple(sounds), keys.threshold)
@@ -78,7 +80,7 @@ def learn(source: str, earcons: Earcons) -> Iterator[LearnedEarcon]:
         waveform = recordings.read(sound.path)
         if hashlib.sha256(Path(sound.path).read_bytes()).hexdigest() != sound.sha256:
             raise InputError(
-                f"{sound.path} was changed since the session began", remedy="Restore it, or start a new session"
+                f"{sound.path} has changed since the session began", remedy="Restore the file, or start a new session"
             )
         yield _learned_earcon(source, sound.meaning, waveform, earcons.threshold, sound.path)
 
@@ -110,9 +112,9 @@ def refuse_alike(earcons: tuple[LearnedEarcon, ...]) -> None:
         if score >= min(earcon.threshold, other.threshold):
             problem = (
                 f"the chimes {earcon.source} {earcon.meaning} and {other.source} {other.meaning} sound alike "
-                f"({fixed(score, 2)} of 1), so a detection could be either"
+                f"(similarity {fixed(score, 2)} of 1), so a detection could be either"
             )
-            raise InputError(problem, remedy="Remove one of them, or use one such device per microphone")
+            raise InputError(problem, remedy="Remove one of the chimes, or give each device its own microphone")
 
 
 def cut_chime(recording: Waveform) -> Waveform:
@@ -133,7 +135,7 @@ def cut_chime(recording: Waveform) -> Waveform:
     floor_dbfs, peak_dbfs = float(np.percentile(levels, 20)), float(levels.max())
     if peak_dbfs < floor_dbfs + _MARGIN_DB:
         problem = f"no chime stands out: the loudest sound is {fixed(peak_dbfs - floor_dbfs, 0)} dB above the noise"
-        raise InputError(problem, remedy=f"{REMEDY}; {exact(_MARGIN_DB)} dB are needed")
+        raise InputError(problem, remedy=f"{REMEDY}: it must be {exact(_MARGIN_DB)} dB above the noise")
     if float(np.abs(recording.samples).max()) >= 0.999:
         raise InputError("the recording is clipped", remedy="Lower the microphone gain")
     # The chime lasts until it is 25 dB below its peak, or nearer to the noise than half the margin.
@@ -148,7 +150,10 @@ def cut_chime(recording: Waveform) -> Waveform:
     )
     if len(chimes) != 1:
         reason = "several of them are tones" if chimes else "none of them is a tone"
-        raise InputError(f"the recording has sounds at {spans_text or 'no point'}, and {reason}", remedy=SPAN_REMEDY)
+        problem = (
+            f"the recording has sounds at {spans_text}, and {reason}" if spans else "the recording has only clicks"
+        )
+        raise InputError(problem, remedy=SPAN_REMEDY)
     (first, last), rate_hz = chimes[0], recording.rate_hz
     if not MIN_CHIME_S <= (last - first) / rate_hz <= MAX_CHIME_S:
         problem = f"the sound at {spans_text} lasts {seconds((last - first) / rate_hz)}"
@@ -171,9 +176,9 @@ def store(
 ) -> tuple[Path, Path]:
     """Writes a chime, and adds it to the device's YAML file, which keeps its other chimes.
 
-    named: path of that file from the folder, as a bench names it; None: it has the name of the device. Returns the
-    paths of the YAML and the WAV file. InputError, and nothing is written, if the chime cannot be detected or sounds
-    like another one.
+    named: path of the YAML file from the folder, as the bench states it; None: the file is named after the device.
+    Returns the paths of the YAML and the WAV file. InputError if the chime cannot be detected or sounds like another
+    one; nothing is written then.
     """
     from harness.sound import recordings
 

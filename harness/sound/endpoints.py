@@ -45,6 +45,14 @@ class ToneDetection:
 
 
 EndpointEvent = SpeechOnset | SpeechOffset | ToneDetection
+_MAX_RISE_FRAMES = 40
+"""Speech begins at most this many frames of 10 ms before the detector's first speech frame."""
+_MAX_STOP_FRAMES = 8
+"""Longest gap within the rise of speech, such as that of a stop consonant."""
+_MIN_LEADING_TONE_FRAMES = 5
+"""Shortest tone before speech that is reported."""
+_MAX_DECAY_FRAMES = 30
+"""Speech ends at most this many frames after the detector's last speech frame."""
 
 
 @frozen
@@ -145,13 +153,14 @@ class Endpoints:
         length = frame.index - self._stretch[0].index + 1
         if not quiet and length < self._hold_frames:
             return
+        # Of the stretch, only the loud runs count: those of tones, and all others.
         runs = self._loud_runs()
         tones = [run for run in runs if self._is_tonal_run(run)]
         voiced = [run for run in runs if run not in tones]
         first = self._first_speech_frame() if self._has_enough_speech(voiced) else None
         if voiced and first is not None and not self._is_tonal_only(tones, length, quiet):
             tones_before = [run for run in tones if run[-1].index < voiced[0][0].index]
-            if tones_before and len(tones_before[0]) >= 5:
+            if tones_before and len(tones_before[0]) >= _MIN_LEADING_TONE_FRAMES:
                 yield self._tone_detection(tones_before[0])
             voiced_from = voiced[0][0].index
             self._open_onset = self._onset(max(first, voiced_from), voiced_from if tones_before else None)
@@ -172,9 +181,9 @@ class Endpoints:
 
     def _is_tonal_only(self, tones: list[list[SoundFrame]], length: int, quiet: bool) -> bool:
         """Whether almost all of the sound is tones, and the rest may be their decay."""
-        tonal = sum(map(len, tones))
-        loud = sum(map(len, self._loud_runs()))
-        return tonal > 0.8 * loud and (quiet or length <= self._earcon_max)
+        tonal_frames = sum(map(len, tones))
+        loud_frames = sum(map(len, self._loud_runs()))
+        return tonal_frames > 0.8 * loud_frames and (quiet or length <= self._earcon_max)
 
     def _loud_runs(self) -> list[list[SoundFrame]]:
         """Runs of loud frames, split at gaps of 40 ms or more."""
@@ -212,44 +221,45 @@ class Endpoints:
         return None
 
     def _onset(self, first: int, not_before: int | None) -> SpeechOnset:
-        """Goes back from the detector's first speech frame through the rise of energy, over gaps (stops) ≤ 80 ms.
+        """Goes back from the detector's first speech frame through the rise of energy, over gaps.
 
         first: index of that frame. not_before: index of the first frame that may be part of it; None for no limit.
         """
         threshold = self._threshold()
         start = first
         gap = 0
-        for frame in reversed([candidate for candidate in self._stretch if first - 40 <= candidate.index <= first]):
+        for frame in reversed(self._stretch):
+            if frame.index > first:
+                continue
+            if frame.index < first - _MAX_RISE_FRAMES:
+                break
             if not_before is not None and frame.index < not_before:
                 break
             if not frame.masked and frame.level_dbfs > threshold:
                 start, gap = frame.index, 0
             else:
                 gap += 1
-                if gap > 8:
+                if gap > _MAX_STOP_FRAMES:
                     break
         if start == first:
             # The detector was early: the sound begins where the energy rises.
-            later_frames = [
-                candidate.index
-                for candidate in self._stretch
-                if candidate.index >= first and candidate.level_dbfs > threshold
-            ]
-            start = later_frames[0] if later_frames else first
-        loud = [
-            candidate.level_dbfs
-            for candidate in self._stretch
-            if candidate.index >= start and candidate.level_dbfs > threshold
+            loud_indices = (
+                frame.index for frame in self._stretch if frame.index >= first and frame.level_dbfs > threshold
+            )
+            start = next(loud_indices, first)
+        loud_levels = [
+            frame.level_dbfs for frame in self._stretch if frame.index >= start and frame.level_dbfs > threshold
         ]
-        level = sum(loud) / len(loud) if loud else self._peak_dbfs
+        level = sum(loud_levels) / len(loud_levels) if loud_levels else self._peak_dbfs
         return SpeechOnset(float(start), level, self._snr_db())
 
     def _offset(self) -> SpeechOffset:
-        """The end of the speech: its last loud frame that is at most 300 ms after the detector's last speech frame."""
+        """The end of the speech: its last loud frame that is not too long after the detector's last speech frame."""
         threshold = self._threshold()
         last = self._last_loud
+        latest = self._last_speech + _MAX_DECAY_FRAMES
         for frame in reversed(self._stretch):
-            if not frame.masked and frame.level_dbfs > threshold and frame.index <= self._last_speech + 30:
+            if not frame.masked and frame.level_dbfs > threshold and frame.index <= latest:
                 last = frame.index
                 break
         return SpeechOffset(float(last + 1), self._snr_db())

@@ -56,12 +56,12 @@ def parse(text: str) -> tuple[tuple[float, float], ...]:
     try:
         points = tuple((float(hz), float(db)) for hz, db in (pair.split(":") for pair in text.split()))
     except ValueError as error:
-        raise ValueError(f'equaliser must be pairs of Hz and dB such as "125:-3 250:0", not {text!r}') from error
+        raise ValueError(f'`equaliser` must be pairs of Hz and dB such as "125:-3 250:0", not {text!r}') from error
     hertz = [hz for hz, _ in points]
     if any(not 20 <= hz <= 20_000 for hz in hertz) or hertz != sorted(set(hertz)):
-        raise ValueError("the frequencies of equaliser must ascend between 20 and 20000 Hz")
+        raise ValueError("the frequencies of `equaliser` must ascend from 20 to 20000 Hz")
     if any(not MIN_DB <= db <= 0 for _, db in points):
-        raise ValueError(f"the gains of equaliser must be {exact(MIN_DB)} to 0 dB: louder sound would clip")
+        raise ValueError(f"the gains of `equaliser` must be {exact(MIN_DB)} to 0 dB: louder sound would clip")
     return points
 
 

@@ -86,9 +86,9 @@ class NoiseFloor:
         if len(self._levels) > self._length:
             del self._sorted[bisect_left(self._sorted, self._levels.popleft())]
         floor_dbfs = self._sorted[int(_FLOOR_PERCENTILE * len(self._sorted))] + _FLOOR_BIAS_DB
-        # A percentile of few frames says little, so the first ones set the floor in both directions.
-        is_new = len(self._levels) < 10
-        if self._floor_dbfs is None or is_new or floor_dbfs < self._floor_dbfs:
+        # A percentile of few frames says little, so the first 100 ms set the floor in both directions.
+        is_uncertain = len(self._levels) < 10
+        if self._floor_dbfs is None or is_uncertain or floor_dbfs < self._floor_dbfs:
             self._floor_dbfs = floor_dbfs
         else:
             self._floor_dbfs = min(floor_dbfs, self._floor_dbfs + self._rise_db)
@@ -197,6 +197,7 @@ class Decimator:
 FRAME_SAMPLES = 160  # 10 ms.
 FRAME_S = FRAME_SAMPLES / ANALYSIS_HZ
 HIGH_PASS_HZ = 120.0
+_MASKED_SHARE = 0.3  # A frame is masked if more of its samples are.
 _MIN_POWER = 1e-10  # −100 dBFS, below SILENT_DBFS: it only keeps the logarithm finite.
 
 
@@ -250,7 +251,7 @@ class Frames:
             self._masks = np.concatenate((self._masks, masks))
         while len(self._samples) >= FRAME_SAMPLES:
             passed = self._high_pass.feed(self._samples[:FRAME_SAMPLES]).astype(np.float32)
-            self._measure(passed, bool(self._masks[:FRAME_SAMPLES].mean() > 0.3))
+            self._measure(passed, bool(self._masks[:FRAME_SAMPLES].mean() > _MASKED_SHARE))
             self._samples = self._samples[FRAME_SAMPLES:]
             self._masks = self._masks[FRAME_SAMPLES:]
             yield from self._release_judged()

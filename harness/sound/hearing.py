@@ -31,7 +31,11 @@ from harness.sound.stream_clock import RATE_HZ
 _HEARD_ERROR_S = 0.0003
 _WEAK_HEARD_ERROR_S = 0.001
 _STRONG_CORRELATION = 0.6
+"""The start of a stimulus has the first error, in seconds, from this correlation on; below it, the second."""
 _LINGERS_S = 0.5
+"""How long a stimulus may be heard after its end, by the delay of the path and reverberation, in seconds."""
+_CLOCK_ERROR_FRAMES = 5
+"""A stimulus may begin this many frames of 10 ms before the time that its clock gives."""
 
 # 95 % of the errors of onsets and ends stay below these, by the SNR of the loudest frame, with straight lines in
 # between (benchmarks/bench_endpoints.py).
@@ -147,9 +151,10 @@ class Hearing:
         self._own_plays = [play for play in self._own_plays if play.over_s > starts_at_s] + [own_play]
         if self._epoch is not None:
             start = self._expect(own_play)
-            self._endpoints.forget_from(start / FRAME_SAMPLES - 5)
+            self._endpoints.forget_from(start / FRAME_SAMPLES - _CLOCK_ERROR_FRAMES)
 
     def _expect(self, play: _OwnPlay) -> int:
+        """Announces a stimulus to the gate. Returns its first sample in the recording at 16 kHz, by the clocks."""
         factor = self._decimator.factor
         start = round((self._timeline.sample(play.starts_at_s) - self._first_sample + self._decimator.delay) / factor)
         self._gate.expect(play.play_id, play.samples, start, reported=play.heard)
@@ -216,7 +221,7 @@ class Hearing:
             case EarconMeaning.ERROR:
                 yield Intent(earcon.source, start, "")
             case EarconMeaning.DONE:
-                pass  # Earcon says it; no state of the device follows from it.
+                pass  # The Earcon is enough: no state of the device follows from it.
 
     def _stamp(self, analysis_sample: float, error_s: float) -> Stamp:
         sample = self._first_sample + analysis_sample * self._decimator.factor - self._decimator.delay

@@ -6,12 +6,11 @@ Levels are in dBFS relative to a full-scale square wave: a full-scale sine has �
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from harness.model.errors import InputError, VoiceError
+from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed
 from harness.model.stimulus import Samples, Waveform
@@ -34,58 +33,6 @@ class ActiveLevel:
 
     level_dbfs: float
     activity: float
-
-
-class ConstantStretches:
-    """Finds stretches of a sound in which every sample has the same value, while its blocks pass.
-
-    stretches: (first sample, end) of each, in the order of their first samples.
-    values: value of each stretch with only one value, once all blocks have passed; 0 is digital silence.
-    """
-
-    def __init__(self, stretches: Sequence[tuple[int, int]]) -> None:
-        self._stretches = stretches
-        self._position = 0
-        self._pending = list(range(len(stretches)))
-        self.values: dict[int, int] = {}
-
-    @property
-    def decided(self) -> bool:
-        """Whether no further block can change the result."""
-        return not self._pending
-
-    def observe_blocks(self, blocks: Iterable[npt.NDArray[np.int16]]) -> Iterator[npt.NDArray[np.int16]]:
-        """Observes the blocks, and yields them unchanged."""
-        for block in blocks:
-            self._compare(block)
-            yield block
-
-    def read(self, observed_blocks: Iterable[npt.NDArray[np.int16]]) -> None:
-        """Reads as many blocks of `observe_blocks` as are needed."""
-        for _ in observed_blocks:
-            if self.decided:
-                return
-
-    def _compare(self, block: npt.NDArray[np.int16]) -> None:
-        """Compares the next block with the values of the stretches that it overlaps."""
-        begin, self._position = self._position, self._position + len(block)
-        still_open: list[int] = []
-        for number, index in enumerate(self._pending):
-            first, end = self._stretches[index]
-            if first >= self._position:  # this stretch and all later ones begin after the block
-                still_open += self._pending[number:]
-                break
-            part = block[max(0, first - begin) : max(0, end - begin)]
-            if len(part):
-                value = int(part[0]) if index not in self.values else self.values[index]
-                # The last sample alone decides most stretches.
-                if part[-1] != value or (part != value).any():
-                    self.values.pop(index, None)
-                    continue
-                self.values[index] = value
-            if end > self._position:
-                still_open.append(index)
-        self._pending = still_open
 
 
 def is_silent(samples: Samples) -> bool:
@@ -229,17 +176,6 @@ def quiet_end_s(samples: npt.NDArray[np.int16], rate_hz: int) -> float | None:
     return (len(levels_db) - 1 - last) * length / rate_hz
 
 
-def refuse_silence(waveform: Waveform, engine: str, text: str) -> Waveform:
-    """The waveform; VoiceError if an engine produced only silence for a text."""
-    if is_silent(waveform.samples):
-        excerpt = text if len(text) <= 60 else text[:60] + "…"
-        raise VoiceError(
-            f"{engine} produced only silence for {excerpt!r}",
-            remedy="Use words that the voice can pronounce, or another voice",
-        )
-    return waveform
-
-
 def _envelope(x: npt.NDArray[np.float64], rate_hz: int) -> npt.NDArray[np.float64]:
     """|x|, smoothed twice over the time constant."""
     time_constant = rate_hz * TIME_CONSTANT_S
@@ -249,20 +185,22 @@ def _envelope(x: npt.NDArray[np.float64], rate_hz: int) -> npt.NDArray[np.float6
 def _smooth(x: npt.NDArray[np.float64], time_constant: float) -> npt.NDArray[np.float64]:
     """y[n] = g·y[n−1] + (1 − g)·x[n] with g = exp(−1/time_constant), in samples. x: not negative.
 
-    By sums over blocks, because importing scipy.signal takes longer than all levels of a run.
+    Within a block, y[n] / gⁿ is 1 − g times the running sum of x[n] / gⁿ. So no loop over samples is needed.
+    scipy.signal has this filter, but importing it takes longer than all levels of a run.
     """
-    block = round(8 * time_constant)  # weights up to e^8: no digits are lost
-    decay = np.exp(-np.arange(1, block + 1) / time_constant)
-    y = np.zeros((-(-len(x) // block), block))
-    y.flat[: len(x)] = x
-    y /= decay
-    np.cumsum(y, axis=1, out=y)
-    y *= decay * -np.expm1(-1 / time_constant)
+    block = round(8 * time_constant)  # x / gⁿ grows to e⁸ times x at most: no digits are lost
+    decay = np.exp(-np.arange(1, block + 1) / time_constant)  # gⁿ
+    rows = np.zeros((math.ceil(len(x) / block), block))  # a row for each block; zeros fill the last one
+    rows.flat[: len(x)] = x
+    rows /= decay
+    np.cumsum(rows, axis=1, out=rows)
+    rows *= decay * -np.expm1(-1 / time_constant)  # 1 − g
+    # The last value of a block decays through the next one.
     previous = 0.0
-    for row in y:
+    for row in rows:
         row += previous * decay
         previous = row[-1]
-    return y.ravel()[: len(x)]
+    return rows.ravel()[: len(x)]
 
 
 def _active_samples(envelope: npt.NDArray[np.float64], threshold: float, hangover: int) -> int:
@@ -272,5 +210,5 @@ def _active_samples(envelope: npt.NDArray[np.float64], threshold: float, hangove
         return 1  # the level divides by it
     starts, ends = edges[::2], edges[1::2]
     pauses = np.append(starts[1:], len(envelope)) - ends
-    # The sample that starts the hangover is one of it.
+    # The hangover counts from the last active sample, which `ends - starts` has counted already.
     return int(np.sum(ends - starts) + np.sum(np.minimum(pauses, hangover - 1)))

@@ -103,7 +103,10 @@ def read_manifest(path: str, encoding: str | None = None, *, padded: bool = True
 
 
 def _find_clips(path: str, header: Sequence[str], rows: Sequence[ManifestRow]) -> None:
-    """Sets the path of each recording in a table of Common Voice to the file that exists, converted or not."""
+    """Sets the path of each recording in a table of Common Voice to the file that exists, converted or not.
+
+    A table without a column of recordings, or without the folder `clips` beside it, stays as it is.
+    """
     folder = os.path.dirname(path)
     if (audio := column_of(header, AUDIO)) is None or not os.path.isdir(os.path.join(folder, _CLIPS)):
         return
@@ -138,7 +141,9 @@ def _json_rows(path: str, encoding: str | None) -> Iterator[tuple[int, dict[str,
         if isinstance(document, dict):
             yield number, {str(name): _cell_text(value) for name, value in document.items()}
         else:
-            problems.add(number, 0, "the line is not a JSON object", 'Write {"audio": "a.wav"} on each line')
+            problems.add(
+                number, 0, "the line is not a JSON object", 'Write an object such as {"audio": "a.wav"} on each line'
+            )
     problems.refuse()
 
 
@@ -150,13 +155,13 @@ def _parquet_rows(path: str) -> Iterator[dict[str, str]]:
         raise InputError(
             "reading Parquet needs pyarrow",
             place=Place(path),
-            remedy=f"Install it: {pip_install('parquet')}, or write CSV",
+            remedy=f"Install it: {pip_install('parquet')}, or use CSV",
         ) from error
     try:
         for row in parquet.read_table(path).to_pylist():
             yield {str(name): _cell_text(value) for name, value in row.items()}
     except ArrowException as error:
-        raise InputError(f"this is not Parquet: {error}", place=Place(path), remedy="Write it again") from error
+        raise InputError(f"this is not Parquet: {error}", place=Place(path), remedy="Export the table again") from error
     except OSError as error:
         raise InputError(
             f"this manifest cannot be read: {error.strerror or error}",
@@ -185,15 +190,18 @@ def _read_kaldi(path: str, encoding: str | None) -> Manifest:
             problems.add(line, 0, problem, "Write the sounds to files, and list these files: wav-copy scp:wav.scp …")
         elif not name:
             problems.add(line, 0, f"{shown(id_)} has no file", "Write an id and a file on each line: utt1 a.wav")
-        elif (earlier := sound_by_id.setdefault(id_, (line, name))) != (line, name):
-            problems.add(line, 0, f"{shown(id_)} is already on line {earlier[0]}", "Remove one of the lines")
+        elif id_ in sound_by_id:
+            first_line, _ = sound_by_id[id_]
+            problems.add(line, 0, f"{shown(id_)} is already on line {first_line}", "Remove one of the lines")
+        else:
+            sound_by_id[id_] = (line, name)
     problems.refuse()
     folder = os.path.dirname(path)
     if os.path.isfile(segments := os.path.join(folder, _SEGMENTS)):
         raise InputError(
-            "utterances are parts of the recordings in wav.scp",
+            "this file cuts the recordings in wav.scp into utterances, which is not supported",
             place=Place(segments),
-            remedy="Cut the recordings into utterances first: extract-segments scp:wav.scp segments …",
+            remedy="Cut the recordings yourself: extract-segments scp:wav.scp segments …",
         )
     further_columns: dict[str, dict[str, str]] = {}
     for column, name in ((TEXT[0], TEXT[0]), ("speaker", _TALKERS)):

@@ -52,12 +52,12 @@ def locate(recording: Mono, stimulus: Mono) -> StimulusLocation | None:
     y = np.diff(recording.astype(np.float64), prepend=float(recording[0]))
     energy = float(np.dot(x, x))
     running = np.concatenate(([0.0], np.cumsum(y * y)))
-    around = running[len(x) :] - running[: -len(x)]
-    if energy < 1e-9 or float(around.max()) < 1e-9:
+    energies = running[len(x) :] - running[: -len(x)]  # of the recording at each lag
+    if energy < 1e-9 or float(energies.max()) < 1e-9:
         return None
-    # Almost no sound was recorded: dividing by almost zero would look like a match.
-    around = np.maximum(around, 1e-4 * float(around.max()))
-    correlation = np.abs(correlate(y, x)) / np.sqrt(energy * around)
+    # Where almost no sound was recorded, dividing by almost zero would look like a match.
+    energies = np.maximum(energies, 1e-4 * float(energies.max()))
+    correlation = np.abs(correlate(y, x)) / np.sqrt(energy * energies)
     peak = int(np.argmax(correlation))
     return StimulusLocation(parabola_top(correlation, peak), min(1.0, float(correlation[peak])))
 
@@ -127,9 +127,9 @@ def find_unexplained(
 def choose_quieter(recording: Mono, residual: npt.NDArray[np.float64]) -> Mono:
     """The quieter of both, frame by frame: where removal adds sound (a gap, a stop), nothing is removed."""
     count = len(recording) // FRAME_SAMPLES * FRAME_SAMPLES
-    better = np.ones(len(recording), np.bool_)
-    better[:count] = np.repeat(_levels_db(residual) <= _levels_db(recording.astype(np.float64)), FRAME_SAMPLES)
-    return np.where(better, residual, recording).astype(np.float32)
+    is_quieter = np.ones(len(recording), np.bool_)  # the residual, at each sample
+    is_quieter[:count] = np.repeat(_levels_db(residual) <= _levels_db(recording.astype(np.float64)), FRAME_SAMPLES)
+    return np.where(is_quieter, residual, recording).astype(np.float32)
 
 
 def displaced_own_sound(
@@ -141,8 +141,8 @@ def displaced_own_sound(
     0.2 s with unexplained frames is compared with the stimulus around it. Sample 0 of `cleaned` is sample `shift` of
     the stimulus. If most match, all count as own sound: better to miss a word than to invent one.
     """
-    frames = np.zeros(len(unexplained), np.bool_)
-    around = np.pad(stimulus, (_MAX_DISPLACEMENT, _MAX_DISPLACEMENT + _SPAN_SAMPLES))
+    is_own = np.zeros(len(unexplained), np.bool_)
+    padded_stimulus = np.pad(stimulus, (_MAX_DISPLACEMENT, _MAX_DISPLACEMENT + _SPAN_SAMPLES))
     step = _SPAN_SAMPLES // 2
     spans = own_spans = 0
     for first in range(0, max(1, len(cleaned) - step), step):
@@ -151,14 +151,16 @@ def displaced_own_sound(
         if not unexplained[window].any():
             continue
         low = max(0, begin + shift)
-        sought = around[low : max(0, begin + shift + 2 * _MAX_DISPLACEMENT + _SPAN_SAMPLES)]
-        match = locate(sought, cleaned[begin : begin + _SPAN_SAMPLES])
+        nearby = padded_stimulus[low : max(0, begin + shift + 2 * _MAX_DISPLACEMENT + _SPAN_SAMPLES)]
+        match = locate(nearby, cleaned[begin : begin + _SPAN_SAMPLES])
         spans += 1
         if match and match.correlation >= _MIN_RESEMBLANCE:
             own_spans += 1
             # Reverberation continues a little.
-            frames[window.start : window.stop + _MIN_WORD_FRAMES] = True
-    return frames | (2 * own_spans > spans)
+            is_own[window.start : window.stop + _MIN_WORD_FRAMES] = True
+    if 2 * own_spans > spans:
+        is_own[:] = True
+    return is_own
 
 
 def without_short_runs(unexplained: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -362,17 +364,18 @@ class OwnVoiceGate:
         if stimulus.located:
             own_echo = echo(recording, own_sound)
             residual = choose_quieter(recording, recording - own_echo)
-            frames = find_unexplained(residual, own_echo, floor_dbfs)
-            if frames is not None:
+            unexplained = find_unexplained(residual, own_echo, floor_dbfs)
+            if unexplained is not None:
                 cleaned = residual
-                if frames.any():
-                    frames &= ~displaced_own_sound(residual, frames, stimulus.samples, shift)
-                    frames = without_short_runs(frames)
-                masks = np.repeat(~frames, FRAME_SAMPLES)
+                if unexplained.any():
+                    unexplained &= ~displaced_own_sound(residual, unexplained, stimulus.samples, shift)
+                    unexplained = without_short_runs(unexplained)
+                masks = np.repeat(~unexplained, FRAME_SAMPLES)
                 masks = np.concatenate((masks, np.ones(count - len(masks), np.bool_)))
                 # Before the stimulus arrived, only the end of the previous one may need a mask.
                 masks[: max(0, stimulus.start - FRAME_SAMPLES - begin)] = False
-                masks[: max(0, self._own_until - begin)] |= begin < stimulus.start
+                if begin < stimulus.start:
+                    masks[: max(0, self._own_until - begin)] = True
             else:
                 masks[max(0, stimulus.start + len(stimulus.samples) + _TAIL - begin) :] = False
         first = max(0, self._passed_to - begin)

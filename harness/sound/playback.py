@@ -91,7 +91,7 @@ class Playback:
 
     def open(self) -> None:
         """Returns when the stream's clock has settled (about 0.4 s); SoundError if the device cannot be opened."""
-        self._stream.open("it does not accept sound")
+        self._stream.open("it did not accept sound")
 
     def close(self) -> None:
         """Ends everything within 1.5 s, in any state. A play is cut, and no callback follows."""
@@ -204,13 +204,13 @@ class Playback:
             if play.start is None and play.end is None:
                 return
             if play.start is not None and not play.start_reported:
-                stamp = Stamp(*self._clock.left(play.start))
+                stamp = Stamp(*self._clock.departure_of(play.start))
                 if stamp.at_s > now_s:
                     return
                 play.start_reported = True
                 self._on_started(play.play_id, stamp)
             if play.end is not None:
-                stamp = Stamp(*self._clock.left(play.end))
+                stamp = Stamp(*self._clock.departure_of(play.end))
                 if stamp.at_s > now_s:
                     return
                 with self._lock:

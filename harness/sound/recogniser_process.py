@@ -1,7 +1,7 @@
 """A recogniser in its own process: it may crash or hang without delaying what is timed here.
 
-A frame is a head (network byte order: rate in Hz as u32, length in bytes as u32) and its bytes. To the child: float32
-samples. From the child: UTF-8 text. A "rate" of OK or FAILED states what the text is.
+A frame is a head of two u32 in network byte order, and a payload, whose length in bytes is the second of them. To the
+child: the rate in Hz, and float32 samples. From the child: OK or FAILED, and the transcript or the error as UTF-8 text.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RecogniserProcess:
 
     def __init__(self, name: str, *, nice: int = 5, limit_s: float = 20.0, load_limit_s: float = 60.0) -> None:
         self._entry = name
-        self.name = name
+        self.name = name  # until the child reports its own, with the version
         self._niceness = nice
         self._limit_s = limit_s
         self._load_limit_s = load_limit_s
@@ -125,7 +125,7 @@ class RecogniserProcess:
         try:
             self._child = ChildProcess(
                 python_command("harness.sound.recogniser_process", self._entry, str(self._niceness)),
-                # Never the network, and one thread: what is timed here must not wait for it.
+                # No download, and one thread, so that the recogniser delays nothing that this host times.
                 environment={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
             )
             if self._closing.is_set():  # `close` may have looked for a child before there was one
@@ -141,10 +141,10 @@ class RecogniserProcess:
         return self._child
 
     def _send(self, child: ChildProcess, content: bytes, deadline: float) -> None:
-        rest = memoryview(content)
-        while rest:
+        unwritten = memoryview(content)
+        while unwritten:
             self._wait_until_ready(child, child.stdin.fileno(), deadline, write=True)
-            rest = rest[os.write(child.stdin.fileno(), rest) :]
+            unwritten = unwritten[os.write(child.stdin.fileno(), unwritten) :]
 
     def _receive(self, child: ChildProcess, deadline: float) -> tuple[int, str]:
         outcome, size = HEAD.unpack(self._read(child, HEAD.size, deadline))

@@ -75,7 +75,7 @@ def assumed(path: str) -> str:
         with open(path, "rb") as file:
             layout = check_whole(file, file.seek(0, os.SEEK_END))
     except (OSError, ValueError, UnusableSound):
-        return ""  # `check` says what is wrong
+        return ""  # `check` reports the problem
     return "" if layout is None else layout.assumed
 
 
@@ -118,7 +118,7 @@ def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> 
             raise InputError(
                 f"the recording has {sound.channels} channels instead of 1",
                 place=place,
-                remedy="Keep the first: sox IN OUT remix 1. Or mix two: sox IN OUT remix 1,2",
+                remedy="Keep the first channel: sox IN OUT remix 1. Or mix two channels: sox IN OUT remix 1,2",
             )
         if sound.samplerate not in RATES_HZ:
             raise InputError(
@@ -200,7 +200,7 @@ def rescue(path: str, target: Path) -> tuple[float, float | None] | None:
     write_atomically(target, content.getvalue())
     try:
         check(str(target))
-    except InputError:  # it is silent, say
+    except InputError:  # for example, because it is silent
         target.unlink()
         return None
     return count / rate_hz, declared_frames / rate_hz if count < declared_frames < NO_TOTAL else None

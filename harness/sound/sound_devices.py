@@ -67,7 +67,7 @@ def find(devices: Sequence[SoundDevice], name: str, *, plays: bool, sound_server
             f"{name!r} matches {len(containing)} {kind} devices", remedy=f"Use one of these names: {names}"
         )
     if not candidates:
-        missing = f"the {kind} device {name!r} does not exist, and there is no other"
+        missing = f"the {kind} device {name!r} does not exist, and there is no other {kind} device"
         problem = missing if name else f"there is no {kind} device"
         raise SoundError(problem, remedy=NO_DEVICE[sound_server])
     available = [device.name for device in candidates]

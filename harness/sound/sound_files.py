@@ -15,7 +15,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
@@ -24,7 +24,6 @@ import numpy.typing as npt
 import soxr
 
 from harness.model.offline import RejectReason
-from harness.sound.level import ConstantStretches
 from harness.sound.sound_stores import local_file, open_address
 from harness.sound.wave_file import (
     MARK_BYTES,
@@ -139,7 +138,7 @@ def changed_error() -> UnusableSound:
     return UnusableSound(RejectReason.UNREADABLE, "it changed while the harness was reading it")
 
 
-__all__ = ["OpenSound", "UnusableSound", "open_file", "open_sound"]
+__all__ = ["ConstantStretches", "OpenSound", "UnusableSound", "open_file", "open_sound"]
 
 RATES_HZ = range(1000, 768_001)
 _RESAMPLED_BLOCK_SAMPLES = 1 << 18
@@ -151,6 +150,58 @@ _FILE_KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+
+
+class ConstantStretches:
+    """Finds stretches of a sound in which every sample has the same value, while its blocks pass.
+
+    stretches: (first sample, end) of each, in the order of their first samples.
+    values: value of each stretch with only one value, once all blocks have passed; 0 is digital silence.
+    """
+
+    def __init__(self, stretches: Sequence[tuple[int, int]]) -> None:
+        self._stretches = stretches
+        self._position = 0
+        self._pending = list(range(len(stretches)))
+        self.values: dict[int, int] = {}
+
+    @property
+    def decided(self) -> bool:
+        """Whether no further block can change the result."""
+        return not self._pending
+
+    def observe_blocks(self, blocks: Iterable[Samples]) -> Iterator[Samples]:
+        """Observes the blocks, and yields them unchanged."""
+        for block in blocks:
+            self._compare(block)
+            yield block
+
+    def read(self, observed_blocks: Iterable[Samples]) -> None:
+        """Reads as many blocks of `observe_blocks` as are needed."""
+        for _ in observed_blocks:
+            if self.decided:
+                return
+
+    def _compare(self, block: Samples) -> None:
+        """Compares the next block with the values of the stretches that it overlaps."""
+        block_start, self._position = self._position, self._position + len(block)
+        pending: list[int] = []
+        for number, index in enumerate(self._pending):
+            first, end = self._stretches[index]
+            if first >= self._position:  # this stretch and all later ones begin after the block
+                pending += self._pending[number:]
+                break
+            part = block[max(0, first - block_start) : max(0, end - block_start)]
+            if len(part):
+                # The first sample of a stretch gives its value, which the following blocks must have, too.
+                value = self.values.setdefault(index, int(part[0]))
+                # The last sample alone decides most stretches: a comparison of all takes longer.
+                if part[-1] != value or (part != value).any():
+                    del self.values[index]
+                    continue
+            if end > self._position:  # the stretch continues in the next block
+                pending.append(index)
+        self._pending = pending
 
 
 class OpenSound(AbstractContextManager["OpenSound"]):

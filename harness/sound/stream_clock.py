@@ -244,7 +244,7 @@ class StreamClock:
         at_s, error_s = self._count.time_of(sample)
         return at_s + self.latency.shift_s, error_s + self.latency.error_s
 
-    def left(self, sample: int) -> tuple[float, float]:
+    def departure_of(self, sample: int) -> tuple[float, float]:
         """When a played sample left, and the error of that: larger than in `time_of` while the pace is uncertain.
 
         Samples leave in order, and none is left out. They may leave later if buffers ran empty, but never earlier.

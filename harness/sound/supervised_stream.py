@@ -207,7 +207,10 @@ class SupervisedStream:
             self._first_answer.set()
 
     def _run_child(self, lost: bool) -> tuple[str, bool]:
-        """Runs one child to its end. Returns why it ended, and whether its stream ever ran."""
+        """Runs one child to its end. Returns why it ended, and whether its stream ever ran.
+
+        lost: whether an earlier stream was lost, so that `open` no longer waits for this one.
+        """
         try:
             self._child = child = self._start_child()
         except (DeviceError, OSError) as error:
@@ -220,7 +223,8 @@ class SupervisedStream:
             selector.register(child.stdout, selectors.EVENT_READ)
             selector.register(self._wake_read_fd, selectors.EVENT_READ)
             while not self._closing.is_set() and not problem:
-                timeout_s = self._update_selector(selector, child, last_s + limit_s)
+                self._watch_for_room(selector, child)
+                timeout_s = max(0.0, last_s + limit_s - time.monotonic())
                 ready = {key.fileobj for key, _ in selector.select(timeout_s)}
                 if self._wake_read_fd in ready:
                     os.read(self._wake_read_fd, 4096)
@@ -268,14 +272,13 @@ class SupervisedStream:
                 self._owner.received(packet)
         return ""
 
-    def _update_selector(self, selector: selectors.BaseSelector, child: ChildProcess, until_s: float) -> float:
-        """Watches for room in the pipe to the child while there is data to write. Returns the seconds to wait."""
+    def _watch_for_room(self, selector: selectors.BaseSelector, child: ChildProcess) -> None:
+        """Watches for room in the pipe to the child, only while there is data to write: an empty pipe has room."""
         writing = child.stdin in selector.get_map()
         if self._outbox and not writing:
             selector.register(child.stdin, selectors.EVENT_WRITE)
         elif not self._outbox and writing:
             selector.unregister(child.stdin)
-        return max(0.0, until_s - time.monotonic())
 
     def _start_running(self, packet: Packet, lost: bool) -> None:
         """Notes that the stream of the child runs. lost: whether an earlier stream was lost."""
@@ -296,16 +299,16 @@ class SupervisedStream:
             with self._outbox_lock:
                 if not self._outbox:
                     return
-                rest = self._outbox[0]
+                unwritten = self._outbox[0]
                 try:
-                    count = os.write(child.stdin.fileno(), rest[: 1 << 16])
+                    count = os.write(child.stdin.fileno(), unwritten[: 1 << 16])
                 except BlockingIOError:
                     return
                 except BrokenPipeError:
                     # The child has ended. Reading its standard output reports that.
                     self._outbox.clear()
                     return
-                if count == len(rest):
+                if count == len(unwritten):
                     self._outbox.popleft()
                 else:
-                    self._outbox[0] = rest[count:]
+                    self._outbox[0] = unwritten[count:]

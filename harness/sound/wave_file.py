@@ -152,10 +152,8 @@ def find_sound(file: BinaryIO, length: int) -> WaveLayout:
             if size == length - position < _UNKNOWN_32:  # nearly every file
                 return WaveLayout(form, position, size, assumed, order)
             sizes = _Sizes(size, long_data, riff_size, position, length)
-            min_trailing_bytes = (
-                _MIN_REST_S * (struct.unpack_from(f"{order}I", form, 8)[0] or _RATE_BYTES) if form else 0
-            )
-            return WaveLayout(form, position, *_sound_size(file, sizes, min_trailing_bytes, order, assumed), order)
+            size, assumed = _sound_size(file, sizes, _min_trailing_bytes(form, order), order, assumed)
+            return WaveLayout(form, position, size, assumed, order)
         if name == b"fmt ":
             form = file.read(min(size, _MAX_FMT_BYTES))
             if size < 16 or len(form) < 16:
@@ -248,7 +246,16 @@ def _sound_size(file: BinaryIO, sizes: _Sizes, min_trailing_bytes: float, order:
     return rest, "; ".join([*notes, note])
 
 
+def _min_trailing_bytes(form: bytes, order: str) -> float:
+    """The least number of bytes after the declared end that may count as sound. form: content of the `fmt ` chunk."""
+    if not form:
+        return 0
+    bytes_per_s: int = struct.unpack_from(f"{order}I", form, 8)[0]
+    return _MIN_REST_S * (bytes_per_s or _RATE_BYTES)
+
+
 def _is_streamed(size: int) -> bool:
+    """Whether a program that does not know the length has written this size."""
     return any(size in sizes for sizes in _STREAMED_SIZES)
 
 
@@ -431,7 +438,7 @@ def check_whole(file: BinaryIO, length: int) -> WaveLayout | None:
         declared_bytes = _caf_bytes(file, length)
     elif start.startswith(b"NIST_1A"):
         declared_bytes = _sphere_bytes(start)
-    elif start.startswith(b"fLaC") and (frame := _flac_frame_behind(file, start, length)) is not None:
+    elif start.startswith(b"fLaC") and (frame := _flac_frame_after_end(file, start, length)) is not None:
         problem = f"the header declares {_flac_samples(start)} samples, but another frame begins at sample {frame}"
         raise _unreadable(f"{problem}: sound after the declared end would be lost")
     elif start.startswith(b"OggS") and not _ogg_ends(file, length):
@@ -485,7 +492,7 @@ def _flac_samples(start: bytes) -> int:
     return int.from_bytes(start[18:26], "big") & ((1 << 36) - 1)  # The number of samples has 36 bits in STREAMINFO.
 
 
-def _flac_frame_behind(file: BinaryIO, start: bytes, length: int) -> int | None:
+def _flac_frame_after_end(file: BinaryIO, start: bytes, length: int) -> int | None:
     """First sample of the last frame of a FLAC file if that is after the samples that its header declares.
 
     None if it is not, if the header declares no length, or if the file does not end with a frame.

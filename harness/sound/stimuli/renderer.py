@@ -139,8 +139,8 @@ class RenderCache:
         try:
             metadata = json.loads(self._path(key, "json").read_text(encoding="utf-8"))
             parts = tuple(
-                Part(Role(p["role"]), int(p["start_sample"]), int(p["end_sample"]), str(p["text"]))
-                for p in metadata["parts"]
+                Part(Role(part["role"]), int(part["start_sample"]), int(part["end_sample"]), str(part["text"]))
+                for part in metadata["parts"]
             )
             samples, rate_hz = soundfile.read(self._path(key, "wav"), dtype="float32")
             waveform = Waveform(np.asarray(samples, dtype=np.float32), int(rate_hz))
@@ -162,16 +162,15 @@ class RenderCache:
 
     def put(self, key: str, rendered: RenderedStimulus) -> None:
         """Stores a stimulus. A full or read-only disk is only logged, since the stimulus itself is valid."""
-
         waveform = rendered.waveform
-        record = {"sha256": rendered.sha256, "parts": [asdict(part) for part in rendered.parts]}
+        metadata = {"sha256": rendered.sha256, "parts": [asdict(part) for part in rendered.parts]}
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with atomic_stream(self._path(key, "wav")) as file:
                 soundfile.write(file, waveform.samples, waveform.rate_hz, format="WAV", subtype="FLOAT")
-            # The record comes last: if it exists, the sound does too.
+            # The metadata comes last: if it exists, the sound does too.
             with atomic_stream(self._path(key, "json")) as file:
-                file.write(json.dumps(record).encode())
+                file.write(json.dumps(metadata).encode())
         except (OSError, soundfile.LibsndfileError) as error:
             logger.warning("a rendered stimulus could not be saved in %s: %s", self._folder, error)
 
@@ -363,8 +362,11 @@ class Renderer:
         loud = Waveform(mixed, rate)
         if not recipe.whole:
             refuse_clipping(loud, level_dbfs, f"{_label(recipe)} with its noise", as_recorded=recipe.as_recorded)
-        moved = (Part(p.role, p.start_sample + margin, p.end_sample + margin, p.text) for p in parts)
-        return channel.apply_channel(_limit_to_full_scale(loud), recipe.channel), tuple(moved)
+        moved_parts = tuple(
+            replace(part, start_sample=part.start_sample + margin, end_sample=part.end_sample + margin)
+            for part in parts
+        )
+        return channel.apply_channel(_limit_to_full_scale(loud), recipe.channel), moved_parts
 
     def _add_player_noise(self, recipe: StimulusRecipe, rendered: RenderedStimulus) -> RenderedStimulus:
         """The stimulus with the noise that other loudspeakers play. Generated noise differs between them."""
@@ -376,7 +378,7 @@ class Renderer:
         first = next(part.start_sample for part in rendered.parts if part.role is main.parts[0].role)
         begins, count = first - main.parts[0].start_sample, len(main.waveform.samples)
         as_heard, noise_by_player = rendered.waveform.samples.copy(), {}
-        # The same recording from all of them has their sum of amplitudes here, in a room that of their powers.
+        # The same recording from all players adds up by amplitude here; in a room, it adds up by power.
         share = len(noise.players) if noise.kind is NoiseKind.RECORDING else np.sqrt(len(noise.players))
         for number, (player, gain_db) in enumerate(noise.players):
             seed = int(main.sha256[:16], 16) + number
@@ -415,10 +417,9 @@ class Renderer:
         for position, stimulus, role in placed:
             mix[position : position + len(stimulus.waveform.samples)] += stimulus.waveform.samples
             roles = {} if role is None else {Role.QUERY: Role.REQUEST, stimulus.parts[0].role: role}
-            parts += [
-                Part(roles.get(p.role, p.role), p.start_sample + position, p.end_sample + position, p.text)
-                for p in stimulus.parts
-            ]
+            for part in stimulus.parts:
+                start, end = part.start_sample + position, part.end_sample + position
+                parts.append(Part(roles.get(part.role, part.role), start, end, part.text))
         waveform = Waveform(mix, recipe.rate_hz)
         refuse_clipping(waveform, max(recipe.level_dbfs, opening.level_dbfs), f"{_label(recipe)} with its opening")
         key = "|".join(stimulus.sha256 for _, stimulus, _ in placed)
@@ -451,12 +452,12 @@ class Renderer:
                 if phrase_end_s is not None:
                     ends_at = round(phrase_end_s * recipe.rate_hz / recipe.channel.speed)
         sound = channel.at_speed(at_rate(source, recipe.rate_hz), recipe.channel.speed)
-        as_it_is = recorded and recipe.as_recorded
-        if as_it_is:  # another rate lifts the peaks of a recording at full scale a little beyond it
+        is_unchanged = recorded and recipe.as_recorded
+        if is_unchanged:  # another rate lifts the peaks of a recording at full scale a little beyond it
             sound = Waveform(np.clip(sound.samples, -FULL_SCALE, FULL_SCALE), sound.rate_hz)
         else:
             sound = at_level(sound, recipe.level_dbfs, label)
-        cut = cut_speech(sound, recorded=recorded, ends_at=ends_at, is_whole=as_it_is)
+        cut = cut_speech(sound, recorded=recorded, ends_at=ends_at, is_whole=is_unchanged)
         if cut is None:
             raise InputError(f"{label} contains no speech", remedy="Use another recording or text")
         return cut
@@ -477,7 +478,7 @@ def _check_ranges(recipe: StimulusRecipe) -> None:
         if not low <= value <= high
     ]
     if recipe.noise is not None and (recipe.noise.kind is NoiseKind.RECORDING) != bool(recipe.noise.path):
-        problems.append("noise.path is required for kind: recording, and not allowed for other kinds")
+        problems.append("`noise.path` is required for `kind: recording`, and not allowed for other kinds")
     if problems:
         raise InputError("; ".join(problems), remedy="Correct the stimulus")
 

@@ -42,7 +42,7 @@ def apply_room(waveform: Waveform, placement: Placement) -> Waveform:
     PluginError without the extra `rooms`.
     """
     if placement.problem:
-        raise InputError(placement.problem, remedy="Correct `rooms`, distance_m or angle_deg")
+        raise InputError(placement.problem, remedy="Correct `rooms`, `distance_m` or `angle_deg`")
     response, direct = _response(placement, waveform.rate_hz)
     from scipy.signal import oaconvolve  # here, since it takes long to import and few runs have a room
 
@@ -123,7 +123,7 @@ def _fit_walls(size_m: tuple[float, float, float], rt60_s: float) -> tuple[float
         raise InputError(
             f"the simulation of {size_text} with a reverberation time of {exact(rt60_s)} s needs "
             f"{fixed(needed_bytes / 1e9, 0)} GB of memory, more than this computer has",
-            remedy="Write a shorter rt60_s or a larger room, or use recorded impulse_responses",
+            remedy="Use a shorter `rt60_s`, a larger room, or recorded `impulse_responses`",
         )
     low, high, fitted_s = 0.0, 1.0, 0.0
     for _ in range(MAX_FITS):
@@ -141,5 +141,5 @@ def _fit_walls(size_m: tuple[float, float, float], rt60_s: float) -> tuple[float
         absorption = guess if low < guess < high else (low + high) / 2
     raise InputError(
         f"no wall material gives {size_text} a reverberation time of {exact(rt60_s)} s",
-        remedy=f"Write another rt60_s; the nearest found was {seconds(fitted_s)}",
+        remedy=f"Use another `rt60_s`; the nearest that was found is {seconds(fitted_s)}",
     )

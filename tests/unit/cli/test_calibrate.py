@@ -12,7 +12,7 @@ from harness.cli.calibrate import command
 from harness.model.errors import InputError, InputProblems, SoundError
 from harness.model.stimulus import Waveform
 from harness.scenario.bench import load_bench
-from harness.sound.calibration import RATE_HZ, is_tone, noise_of, read_calibration
+from harness.sound.calibration import RATE_HZ, calibration_sound, is_tone, read_calibration
 from tests.files import file_with
 
 DEVICE = Path(__file__).parents[2] / "conformance" / "in_process" / "device.yaml"
@@ -70,7 +70,7 @@ def test_a_microphone_that_hears_no_calibration_sound_is_refused(tmp_path: Path)
 
 @pytest.mark.parametrize(("hertz", "is_heard"), [(1000.0, True), (250.0, True), (50.0, False)])
 def test_a_calibrator_is_told_from_hum_and_noise(hertz: float, is_heard: bool) -> None:
-    noise = noise_of("pink noise", -40.0, 5.0).samples
+    noise = calibration_sound("pink noise", -40.0, 5.0).samples
     tone = np.float32(0.1) * np.sin(2 * np.pi * hertz * np.arange(len(noise)) / RATE_HZ).astype(np.float32)
     assert is_tone(Waveform(noise + tone, RATE_HZ)) is is_heard
     assert not is_tone(Waveform(noise, RATE_HZ))

@@ -191,7 +191,7 @@ def test_a_list_of_kaldi_has_its_words_and_talkers_beside_it(here: Path) -> None
         ({"wav": "u1 data/raw.ark:15\n"}, "wav.scp:1: the sound of 'u1' is in a Kaldi archive"),
         ({"wav": "u1 a.wav\nu1 b.wav\n"}, "wav.scp:2: 'u1' is already on line 1"),
         ({"wav": "u1\n"}, "wav.scp:1: 'u1' has no file"),
-        ({"wav": "u1 a.wav\n", "segments": "s1 u1 0 1\n"}, "segments: utterances are parts of the recordings"),
+        ({"wav": "u1 a.wav\n", "segments": "s1 u1 0 1\n"}, "segments: this file cuts the recordings in wav.scp"),
         ({"wav": "u1 a.wav\n"}, "wav.scp: the list has no words for its recordings.*`text` next to it"),
         ({"wav": "u1 a.wav\nu2 b.wav\n", "text": "u1 hi\n"}, "wav.scp: the list has no transcript for b.wav"),
     ],

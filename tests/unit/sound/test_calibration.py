@@ -30,7 +30,14 @@ from harness.scenario.scenario import load_scenario
 from harness.session.engine.prepare import sound_path
 from harness.session.levels import LevelRule
 from harness.session.plan import plan
-from harness.sound.calibration import RATE_HZ, CalibrationKeys, noise_of, read_calibration, unfit, write_calibration
+from harness.sound.calibration import (
+    RATE_HZ,
+    CalibrationKeys,
+    calibration_sound,
+    read_calibration,
+    why_unfit,
+    write_calibration,
+)
 from harness.sound.level import a_weighting_of, active_speech_level, rms_dbfs
 from harness.sound.stimuli.renderer import renderer
 from tests.files import file_with
@@ -83,16 +90,16 @@ def scenario(folder: Path, defaults: str = "", more: str = "") -> Scenario:
 @pytest.mark.parametrize("signal", ["pink noise", "1 kHz"])
 @pytest.mark.parametrize("level_dbfs", [-40.0, -26.0, -20.0])
 def test_played_sound_has_its_stated_level(signal: str, level_dbfs: float) -> None:
-    sound = noise_of(signal, level_dbfs, 5)
+    sound = calibration_sound(signal, level_dbfs, 5)
     middle = sound.samples[sound.rate_hz : -sound.rate_hz]
     assert rms_dbfs(middle) == pytest.approx(level_dbfs, abs=0.3)
 
 
 def test_noise_that_would_clip_is_refused_with_the_highest_level() -> None:
     with pytest.raises(InputError, match="Use at most") as refused:
-        noise_of("pink noise", 0, 5)
+        calibration_sound("pink noise", 0, 5)
     highest = float(known(refused.value.remedy).split()[3])
-    assert np.abs(noise_of("pink noise", highest, 5).samples).max() <= 1
+    assert np.abs(calibration_sound("pink noise", highest, 5).samples).max() <= 1
 
 
 def test_levels_asked_for_are_levels_played_from_0_to_minus_40_dbfs(tmp_path: Path) -> None:
@@ -192,7 +199,7 @@ def test_noise_and_openings_have_levels_of_their_own_in_db_spl(tmp_path: Path) -
     more = f"matrix: {{axes: {{{axes}, opening: [{{pause_s: 1}}]}}}}"
     trials = plan(scenario(tmp_path, ", level_spl: 60", more), load_bench(bench(tmp_path)))
     assert [dict(trial.conditions)["noise"] for trial in trials[::2]] == ["pink 55 dB SPL", "white 55 dB SPL"]
-    offset_db = a_weighting_of(noise_of("pink noise", -40, 4))  # of what the meter read
+    offset_db = a_weighting_of(calibration_sound("pink noise", -40, 4))  # of what the meter read
     for trial in trials:
         assert known(trial.recipe.opening).level_dbfs == pytest.approx(60 - 93.7)
         sound = renderer().render(replace(trial.recipe, opening=None)).waveform
@@ -209,7 +216,7 @@ def test_a_meter_shows_the_level_of_ambient_noise(tmp_path: Path, weighting: str
     sound = renderer().render(next(trial for trial in trials if trial.kind is TrialKind.AMBIENT).recipe).waveform
     by_meter = rms_dbfs(sound.samples) + 93.7
     if weighting == "A":
-        by_meter += a_weighting_of(sound) - a_weighting_of(noise_of("pink noise", -40, 4))
+        by_meter += a_weighting_of(sound) - a_weighting_of(calibration_sound("pink noise", -40, 4))
     assert by_meter == pytest.approx(60, abs=0.1)
 
 
@@ -291,7 +298,7 @@ def test_noise_that_other_loudspeakers_cannot_play_is_refused(
 
 def test_the_stored_stimulus_has_the_noise_at_its_ratio_when_loudspeakers_play_one_recording(tmp_path: Path) -> None:
     calibrate(tmp_path, "--meter-reading", "67.7", "--max-spl", "90")
-    soundfile.write(tmp_path / "fan.wav", noise_of("pink noise", -30, 4).samples, RATE_HZ)
+    soundfile.write(tmp_path / "fan.wav", calibration_sound("pink noise", -30, 4).samples, RATE_HZ)
     from_left = FROM_LEFT.replace("kind: pink", "kind: recording, recording: fan.wav")
     (trial,) = plan(scenario(tmp_path, ", level_spl: 60", from_left), in_corners(tmp_path))
     rendered = renderer().render(trial.recipe)
@@ -332,12 +339,12 @@ def test_calibration_applies_only_to_its_gain_and_equaliser(tmp_path: Path) -> N
         return load_bench(path).loudspeakers[0]
 
     measured = replace(NEAR, loudspeaker="near", sound_device="A", settings="gain_db -6")
-    assert not unfit(speaker(", gain_db: -6"), measured, None)
-    assert "measured with gain_db -6, but the bench has none" in unfit(speaker(""), measured, None)
-    assert "but the bench has gain_db -6, equaliser 125:-3" in unfit(
+    assert not why_unfit(speaker(", gain_db: -6"), measured, None)
+    assert "measured with gain_db -6, but the bench has none" in why_unfit(speaker(""), measured, None)
+    assert "but the bench has gain_db -6, equaliser 125:-3" in why_unfit(
         speaker(', gain_db: -6, equaliser: "125:-3"'), measured, None
     )
-    assert not unfit(speaker(""), replace(measured, settings=None), None)  # written before they were kept
+    assert not why_unfit(speaker(""), replace(measured, settings=None), None)  # written before they were kept
 
 
 @pytest.mark.parametrize(("old", "new"), [("near", "far"), ("in_process", "USB Audio")])
@@ -564,7 +571,7 @@ def test_levels_agree_however_the_microphone_was_calibrated(
 def signal_of(level: float) -> npt.NDArray[np.float32]:
     """A second of pink noise; above -13 dBFS, where its peaks would clip, of a square wave, which goes up to 0 dBFS."""
     if level <= -13.0:
-        return noise_of("pink noise", level, 1.0).samples
+        return calibration_sound("pink noise", level, 1.0).samples
     place = np.arange(RATE_HZ) % (RATE_HZ // 500)
     return np.where(place < RATE_HZ // 1000, 1, -1).astype(np.float32) * np.float32(10 ** (level / 20))
 

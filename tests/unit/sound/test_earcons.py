@@ -266,7 +266,7 @@ def test_a_lost_chime_of_a_bench_is_learned_again(tmp_path: Path, named: str) ->
         f"devices: {{unit: {{profile: reference_assistant_black_box, earcons: {named}}}}}\n"
     )
     sound.unlink()
-    with pytest.raises(InputProblems, match="Learn it again"):
+    with pytest.raises(InputProblems, match="Learn the chime again"):
         load_bench(path)
     options = [str(path), "--from", str(recording), "--start", "0", "--end", f"{len(two_tones()) / 48000:.3f}"]
     result = CliRunner().invoke(learn_earcon, options, catch_exceptions=False)
@@ -317,7 +317,7 @@ def test_chimes_that_sound_alike_are_refused() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("earcons: kitchen\n", ":1:1: no chime is given"),
+        ("earcons: kitchen\n", ":1:1: the file names no chime"),
         ("earcons: kitchen\nwake: no.wav\n", ":2:7: no.wav: No such file"),
         ("earcons: kitchen\nwaek: no.wav\n", ":2:1: there is no key 'waek'"),
         ("earcons: kitchen\nthreshold: 2\nwake: no.wav\n", ":2:12: 2 is too large"),

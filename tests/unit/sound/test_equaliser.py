@@ -8,11 +8,11 @@ from scipy import signal
 
 from harness.devices.loudspeaker import LoudspeakerOptions
 from harness.model.stimulus import Waveform
-from harness.sound.calibration import noise_of
+from harness.sound.calibration import calibration_sound
 from harness.sound.equaliser import CENTRES_HZ, Equaliser, band_levels, inverse, parse, response
 
 RATE_HZ = 48_000
-NOISE = noise_of("pink noise", -26.0, 10.0)
+NOISE = calibration_sound("pink noise", -26.0, 10.0)
 QUIET = Waveform(np.random.default_rng(3).normal(0, 1e-5, RATE_HZ * 2).astype(np.float32), RATE_HZ)
 
 

@@ -66,6 +66,6 @@ def test_a_device_that_takes_no_sound_is_named_with_the_command_that_lists_other
     monkeypatch.setattr(SupervisedStream, "_run_child", open_only)
     monkeypatch.setattr(module, "SETTLE_LIMIT_S", 0.01)
     monkeypatch.setattr(module, "environment_of", lambda sound_server: {})
-    with pytest.raises(SoundError, match="'speaker' was opened, but it does not accept sound within") as caught:
+    with pytest.raises(SoundError, match="'speaker' was opened, but it did not accept sound within") as caught:
         Playback("speaker", sound_server, on_fault=lambda stamp, problem: None).open()
     assert caught.value.remedy.endswith(f": {command}")

@@ -225,7 +225,7 @@ def test_a_sample_left_no_earlier_than_those_before_it() -> None:
         # From the 2nd second on a block more is asked for in advance: the sound goes on as before.
         ahead_s = 0.01 if block >= 200 else 0.0
         clock.observe(Packet(PacketKind.TICK, 0, 480, 480 * block, 50.0 + block * 0.01 - ahead_s, 0.0))
-    at_s, error_s = clock.left(480 * 250)
+    at_s, error_s = clock.departure_of(480 * 250)
     # Either the sound stayed where it was, or all before was late.
     assert at_s - error_s <= 50.0 + 2.5 - 0.01 + ASSUMED.shift_s - ASSUMED.error_s
     assert at_s + error_s >= 50.0 + 2.5 + ASSUMED.shift_s + ASSUMED.error_s

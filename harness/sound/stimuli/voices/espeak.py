@@ -9,9 +9,15 @@ from typing import ClassVar
 
 from harness.model.errors import VoiceError
 from harness.model.stimulus import VoiceSpec, Waveform
-from harness.sound.level import refuse_silence
 from harness.sound.stimuli.voices import program
-from harness.sound.stimuli.voices.program import checked_range, one_line, same_language, unknown_name, wrong_language
+from harness.sound.stimuli.voices.program import (
+    checked_range,
+    one_line,
+    refuse_silence,
+    same_language,
+    unknown_name,
+    wrong_language,
+)
 
 REMEDY = "Install it: apt-get install espeak-ng"
 # The program silently uses 80 for lower rates. 450 is the documented maximum.

@@ -10,12 +10,12 @@ from typing import ClassVar
 
 from harness.model.errors import VoiceError
 from harness.model.stimulus import VoiceSpec, Waveform
-from harness.sound.level import refuse_silence
 from harness.sound.stimuli.voices import program
 from harness.sound.stimuli.voices.program import (
     checked_range,
     one_line,
     refuse_foreign,
+    refuse_silence,
     same_language,
     unknown_name,
     wrong_language,
@@ -62,7 +62,7 @@ class FliteVoice:
             raise wrong_language("flite", voice.name, voice.language, "en-US")
         line = one_line(text, "flite").translate(PLAIN)
         foreign = (character for character in line if not character.isascii())
-        refuse_foreign("flite", foreign, text, "Write it in plain English letters, or use espeak")
+        refuse_foreign("flite", foreign, text, "Use plain English letters, or an espeak voice")
         argv = [self._program, "-voice", voice.name]
         if voice.rate_wpm is not None:
             rate = checked_range("flite", "rate_wpm", voice.rate_wpm, 80, 400)

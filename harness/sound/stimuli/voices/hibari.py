@@ -17,11 +17,11 @@ import numpy as np
 from harness.base.plugins import pip_install
 from harness.model.errors import VoiceError
 from harness.model.stimulus import VoiceSpec, Waveform
-from harness.sound.level import refuse_silence
 from harness.sound.stimuli.voices.program import (
     checked_range,
     one_line,
     refuse_foreign,
+    refuse_silence,
     same_language,
     unknown_name,
     wrong_language,
@@ -66,7 +66,7 @@ class HibariVoice:
         """24 kHz mono. VoiceError: unknown name, a pitch, rate out of range, not English, nothing to hear."""
         spoken = self.language_of(voice.name)
         if voice.pitch is not None:
-            raise VoiceError("hibari does not support pitch", remedy="Remove `pitch`, or use espeak")
+            raise VoiceError("hibari does not support pitch", remedy="Remove `pitch`, or use an espeak voice")
         if not same_language(voice.language, (spoken,)):
             raise wrong_language("hibari", voice.name, voice.language, spoken)
         speed = 1.0
@@ -74,7 +74,7 @@ class HibariVoice:
             speed = checked_range("hibari", "rate_wpm", voice.rate_wpm, 90, 270) / OWN_RATE_WPM
         line = one_line(text, "hibari")
         # The model silently drops unknown characters.
-        refuse_foreign("hibari", filter(_is_unpronounceable, line), text, "Write it in English letters, or use espeak")
+        refuse_foreign("hibari", filter(_is_unpronounceable, line), text, "Use English letters, or an espeak voice")
         # "[word](/phonemes/)" would be interpreted. With a space in between, the brackets are read as text.
         samples = self._model(voice.name)(line.replace("](", "] ("), speed=speed, seed=SEED)
         return refuse_silence(Waveform(np.asarray(samples, dtype=np.float32), 24_000), "hibari", text)

@@ -18,6 +18,7 @@ import numpy as np
 from harness.model.errors import LanguageError, VoiceError
 from harness.model.numbers import exact
 from harness.model.stimulus import Waveform
+from harness.sound.level import is_silent
 from harness.sound.wave_file import UnusableSound, read_wave
 
 MAX_CHARACTERS = 20_000
@@ -81,8 +82,8 @@ def same_language(language: str, spoken: Iterable[str]) -> bool:
 def wrong_language(engine: str, name: str, language: str, spoken: str) -> LanguageError:
     """The error for a text in a language that the voice does not speak."""
     return LanguageError(
-        f"the voice {engine}:{name} speaks {spoken}, but language: is {language}",
-        remedy=f"Set language: {spoken}, or choose a voice for {language}",
+        f"the voice {engine}:{name} speaks {spoken}, but `language` is {language}",
+        remedy=f"Set `language: {spoken}`, or choose a voice for {language}",
     )
 
 
@@ -96,7 +97,7 @@ def refuse_foreign(engine: str, foreign: Iterable[str], text: str, remedy: str) 
 def parse_wav(data: bytes, engine: str) -> Waveform:
     """The samples of a 16-bit mono WAV in memory, shape (n,), at its own rate; VoiceError if it is not one."""
     if not data:
-        raise VoiceError(f"{engine} produced no sound", remedy="Use words that it can pronounce")
+        raise VoiceError(f"{engine} produced no sound", remedy="Use words that the voice can pronounce")
     try:
         sound = read_wave(io.BytesIO(data), len(data))
     except UnusableSound as error:
@@ -104,9 +105,19 @@ def parse_wav(data: bytes, engine: str) -> Waveform:
     if sound.channels != 1:
         raise VoiceError(f"{engine} produced {sound.channels} channels instead of 1")
     if not sound.frames:
-        raise VoiceError(f"{engine} produced no sound", remedy="Use words that it can pronounce")
+        raise VoiceError(f"{engine} produced no sound", remedy="Use words that the voice can pronounce")
     pcm = np.frombuffer(data, "<i2", sound.frames, sound.offset)
     return Waveform((pcm / 32768).astype(np.float32), sound.rate_hz)
+
+
+def refuse_silence(waveform: Waveform, engine: str, text: str) -> Waveform:
+    """The waveform; VoiceError if an engine produced only silence for a text."""
+    if is_silent(waveform.samples):
+        raise VoiceError(
+            f"{engine} produced only silence for {excerpt(text)}",
+            remedy="Use words that the voice can pronounce, or another voice",
+        )
+    return waveform
 
 
 def program_path(program: str, remedy: str) -> str:

@@ -343,7 +343,7 @@ def test_language_is_checked_only_with_a_bench(tmp_path: Path) -> None:
     assert harness("validate", scenario).exit_code == 0
     result = harness("validate", scenario, REHEARSED_BENCH)
     assert result.exit_code == 2
-    assert "Set language: de" in result.output
+    assert "Set `language: de`" in result.output
 
 
 def test_all_unreadable_recordings_are_named_at_once(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_a_rate_changes_the_duration_alike_with_every_engine() -> None:
         (VoiceSpec("espeak", "en-us+f33"), r"Did you mean .*en-us\+f3"),
         (VoiceSpec("espeak", "en-us+demonic"), r"Did you mean .*en-us\+Demonic"),
         (VoiceSpec("espeak", "en-us+"), "no voice named"),
-        (VoiceSpec("espeak", "de"), "Set language: de"),
+        (VoiceSpec("espeak", "de"), "Set `language: de`"),
         (VoiceSpec("espeak", rate_wpm=20), "rate_wpm 20 is out of range"),
         (VoiceSpec("espeak", pitch=100), "pitch 100 is out of range"),
         (VoiceSpec("flite", "smt"), "Did you mean slt"),
