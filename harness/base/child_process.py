@@ -138,13 +138,17 @@ class ChildProcess:
     def await_ready(self, ready: Callable[[], bool], limit_s: float) -> str:
         """Waits until the child is ready. Returns "", or the reason why it is not, with its last line."""
         deadline_s = time.monotonic() + limit_s
-        while not ready():
+        problem = ""
+        while not problem:
+            if ready():
+                return ""
             if not self.alive:
-                return f"ended immediately: {self.last_error_line() or 'it printed nothing'}"
-            if time.monotonic() > deadline_s:
-                return f"did not answer within {exact(limit_s)} s: {self.last_error_line() or 'it printed nothing'}"
-            time.sleep(_POLL_S)
-        return ""
+                problem = "ended immediately"
+            elif time.monotonic() > deadline_s:
+                problem = f"did not answer within {exact(limit_s)} s"
+            else:
+                time.sleep(_POLL_S)
+        return f"{problem}: {self.last_error_line() or 'it printed nothing'}"
 
     def wait(self, limit_s: float) -> bool:
         """Waits until the child ends. Returns whether it did within limit_s."""

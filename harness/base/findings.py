@@ -125,8 +125,8 @@ class Findings:
                 self.add(path, f"the key {last!r} has no value", "Write a value, or remove the line", key=True)
             case _:
                 problem, remedy = explain_error(detail)
-                of_key = last == "[key]"  # so pydantic marks a mapping's key that is wrong itself
-                self.add(path[:-1] if of_key else path, problem, remedy, key=of_key)
+                is_wrong_key = last == "[key]"  # pydantic's mark for a key of a mapping that is itself wrong
+                self.add(path[:-1] if is_wrong_key else path, problem, remedy, key=is_wrong_key)
 
 
 def mapping_in(content: Mapping[str, Plain], key: str) -> dict[str, Plain]:
@@ -187,13 +187,18 @@ def explain_error(detail: ErrorDetails) -> tuple[str, str]:
         case "less_than":
             return f"{value_text} is too large", f"Use a value of less than {exact(context['lt'])}"
         case "too_short" | "string_too_short":
-            return ("an empty text" if isinstance(value, str) else f"{value_text} is empty"), "Write at least one"
+            if isinstance(value, str):
+                return "the text is empty", "Write some text"
+            return f"{value_text} is empty", "Add at least one entry"
         case "too_long" | "string_too_long":
-            return f"{value_text} is too long", f"At most {context['max_length']} are allowed"
+            unit = "characters" if isinstance(value, str) else "entries"
+            return f"{value_text} is too long", f"Use at most {context['max_length']} {unit}"
         case "written":
             return str(context["what"]), str(context["remedy"])
         case "value_error":
-            return str(context["error"]), "Change it; docs/reference/keys-bench.md lists the options of each driver"
+            return str(
+                context["error"]
+            ), "Change the value; docs/reference/keys-bench.md lists the options of each driver"
     return f"{value_text} is not valid here", "See docs/reference/keys-scenario.md and keys-bench.md for valid values"
 
 
@@ -333,8 +338,8 @@ def is_foreign(path: Path) -> bool:
     except InputError:
         return False
     kinds = [kind.value for kind in FileKind]
-    first = next(iter(tree.keys), "")
-    return not difflib.get_close_matches(first.lower(), kinds, n=1, cutoff=0.8) and not any(
+    first_key = next(iter(tree.keys), "")
+    return not difflib.get_close_matches(first_key.lower(), kinds, n=1, cutoff=0.8) and not any(
         kind in tree.keys for kind in kinds
     )
 

@@ -108,7 +108,7 @@ def sound_environment(sound_server: str) -> dict[str, str]:
 def demand_distinct(folders: Collection[Path]) -> None:
     """InputError if a session is listed twice, also if by another path: it would count twice."""
     if len({folder.resolve() for folder in folders}) < len(folders):
-        raise InputError("a session is listed twice", remedy="Give each one only once")
+        raise InputError("a session is listed twice", remedy="List each session only once")
 
 
 YAML = (".yaml", ".yml")
@@ -190,6 +190,6 @@ class SessionFolder:
         if not self.database.is_file():
             raise LogError(
                 f"{self.path} is not a session folder: {self.database.name} is missing",
-                remedy="Give the folder that `harness run` printed, e.g. sessions/2026-01-31-kitchen",
+                remedy="Use the folder that `harness run` printed, e.g. sessions/2026-01-31-kitchen",
             )
         return self

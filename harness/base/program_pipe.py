@@ -20,7 +20,7 @@ MAX_LINE_BYTES = 1 << 20
 _MAX_UNREAD_BYTES = 8 << 20
 """Largest size of one line, and of all unread lines, in bytes; a program that writes without end is stopped."""
 _CHUNK_BYTES = 1 << 16
-HANG_REMEDY = "Check whether it is waiting for something. For a longer limit: -s hang-limit-s=N"
+HANG_REMEDY = "Check whether the program is waiting for something. For a longer limit: -s hang-limit-s=N"
 _MAX_QUOTED_LINES = 8
 """Number of lines of standard error that an error quotes."""
 _GRACE_S = 0.5
@@ -33,16 +33,22 @@ class ProgramPipe:
     """A running program: lines come out, bytes go in. Reading and writing never block each other.
 
     command: program (a path) and arguments. hang_s: time limit without progress.
-    who, fed: what the program is, and what it is sent, in messages. remedy: what to do if it hangs.
+    noun, input_noun: what messages call the program and what it is sent. remedy: what to do if it hangs.
     Every fault is an EngineError with the command and its last output on stderr, and ends the process.
     """
 
     def __init__(
-        self, command: tuple[str, ...], hang_s: float, *, who: str = "engine", fed: str = "sound", remedy: str = ""
+        self,
+        command: tuple[str, ...],
+        hang_s: float,
+        *,
+        noun: str = "engine",
+        input_noun: str = "sound",
+        remedy: str = "",
     ) -> None:
         self.command = command
         self._hang_s = hang_s
-        self._noun, self._input_noun = who, fed
+        self._noun, self._input_noun = noun, input_noun
         self._remedy = remedy or HANG_REMEDY
         self._lines: deque[bytes] = deque()
         self._unread = 0
@@ -53,7 +59,7 @@ class ProgramPipe:
         try:
             self._child = ChildProcess(command, stderr=PIPE, guarded=True)
         except OSError as error:
-            raise EngineError(f"the {who} {show_command(command)} cannot be started: {error.strerror}") from error
+            raise EngineError(f"the {noun} {show_command(command)} cannot be started: {error.strerror}") from error
         self._in, self._out, self._err = self._child.stdin, self._child.stdout, self._child.stderr
         self._selector = selectors.DefaultSelector()
         for stream in (self._out, self._err):  # `send` registers stdin while the pipe is full
@@ -73,11 +79,11 @@ class ProgramPipe:
 
     def send(self, content: bytes) -> None:
         """Returns when the pipe has accepted all bytes. Lines that the program writes in that time are kept."""
-        rest = memoryview(content)
+        unsent = memoryview(content)
         deadline = time.monotonic() + self._hang_s
-        while rest:
+        while unsent:
             try:
-                rest = rest[os.write(self._in.fileno(), rest) :]
+                unsent = unsent[os.write(self._in.fileno(), unsent) :]
                 deadline = time.monotonic() + self._hang_s
             except BlockingIOError:
                 self._selector.register(self._in, selectors.EVENT_WRITE)
@@ -233,7 +239,7 @@ def program_command(option: str, text: str, example: str, by_interpreter: str) -
     InputError if there is no such program. For its message, option: the option with this text; example: a right text;
     by_interpreter: a right text for a script that cannot be executed itself.
     """
-    example = f"Give a command: {example}"
+    example = f"Write a command: {example}"
     try:
         parts = [text] if os.path.isfile(text) else shlex.split(text)  # Path.is_file raises for a long text
     except ValueError as error:
@@ -247,7 +253,7 @@ def program_command(option: str, text: str, example: str, by_interpreter: str) -
         if os.path.isfile(parts[0]):
             raise InputError(
                 f"{parts[0]} is not executable",
-                remedy=f"Run chmod +x {parts[0]}, or give its interpreter: {by_interpreter}",
+                remedy=f"Run chmod +x {parts[0]}, or name its interpreter: {by_interpreter}",
             )
         raise InputError(
             f"the program {parts[0]!r} does not exist", remedy=f"{example}; paths are relative to the current folder"

@@ -69,7 +69,7 @@ class RowFormat(Generic[T]):
     def record(self, row: Row, path: Path) -> T:
         """The record of a row; LogError, which names the row, when it cannot be read."""
         if not is_time(row[2], row[3]):
-            raise LogError(f"{path}: row {row[0]} {OF_NO_CLOCK}", remedy=self.unreadable)
+            raise LogError(f"{path}: row {row[0]} {IMPOSSIBLE_TIME}", remedy=self.unreadable)
         try:
             return decode(self.adapter, row[4])
         except CodecError as error:
@@ -84,8 +84,8 @@ class RowFormat(Generic[T]):
             raise LogError(problem, remedy="Remove the characters that cannot be stored") from error
 
 
-OF_NO_CLOCK = "has an impossible time"
-OF_WRONG_TYPES = "is damaged: a value in it has the wrong type"
+IMPOSSIBLE_TIME = "has an impossible time"
+WRONG_TYPES = "is damaged: a value in it has the wrong type"
 ROW_TYPES = (int, int, float, float, str)
 """Types of the values of a row. A file that is damaged may hold others, although its table is STRICT."""
 _FARTHEST_S = 6e10
@@ -197,7 +197,7 @@ def open_for_reading(
     may_be_blank: whether to accept a file without a schema, as one without rows.
     """
     if not path.is_file():
-        raise LogError(f"{path} does not exist", remedy=f"Give the folder of {content.whole}")
+        raise LogError(f"{path} does not exist", remedy=f"Use the folder of {content.whole}")
     _demand_no_journal(path)
     if _is_filled(path, "-wal"):
         mode = "mode=ro"  # a writer is active, or was killed: nothing of it may be changed
@@ -280,7 +280,7 @@ def raw_rows(connection: sqlite3.Connection, path: Path, after_seq: int, kinds: 
         with translate_errors(path):
             for row in connection.execute(query, (after_seq, BATCH)):
                 if tuple(map(type, row)) != ROW_TYPES:
-                    raise LogError(f"{path}: row {row[0]} {OF_WRONG_TYPES}", remedy=_RECOVER)
+                    raise LogError(f"{path}: row {row[0]} {WRONG_TYPES}", remedy=_RECOVER)
                 batch.append(row)
                 bytes_left -= len(row[4])
                 if bytes_left < 0:
@@ -388,7 +388,7 @@ def _demand_no_journal(path: Path) -> None:
     while _is_filled(path, "-journal"):
         if threads.monotonic() > give_up_s:
             problem = f"{path.name}-journal is next to {path}, but the harness never writes one"
-            raise LogError(problem, remedy="Move it out of the folder if you know where it comes from")
+            raise LogError(problem, remedy="Move that file out of the folder if you know where it comes from")
         threads.sleep(0.01)
 
 

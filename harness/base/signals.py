@@ -6,8 +6,10 @@ import os
 import signal
 import threading
 
-ASKED_TO_END = (signal.SIGTERM, signal.SIGHUP)
-LEAVES_WITHIN_S = 10.0
+END_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+"""Signals by which others ask a process to end."""
+FORCED_EXIT_S = 10.0
+"""Time after which a process that does not end by itself is ended, in seconds."""
 
 
 def stop_job() -> None:
@@ -25,11 +27,11 @@ def stop_job() -> None:
 def exit_soon(signal_number: int) -> int:
     """The exit status that shells report for that signal; the caller exits with it.
 
-    If the process is still there after 10 s, it is ended. A thread that reads from or writes to a terminal that is gone
-    may never end.
+    If the process is still there after FORCED_EXIT_S, it is ended. A thread that reads from a terminal that is gone, or
+    writes to it, may never end.
     """
     status = 128 + signal_number
-    forced_exit = threading.Timer(LEAVES_WITHIN_S, os._exit, (status,))
+    forced_exit = threading.Timer(FORCED_EXIT_S, os._exit, (status,))
     forced_exit.daemon = True
     forced_exit.start()
     return status

@@ -38,21 +38,26 @@ _PLACEHOLDER = "Put the text in quotes"
 _BRACKETS = "Close the bracket or add the comma. Within brackets, put text that contains { } [ ] or , in quotes"
 _INDENT = "Check the indentation: keys of one mapping begin in the same column"
 _NEXT_LINE = "Begin the list on the next line, or write [a, b]"
+_SECOND_COLON = "this line contains a second ': '"
 _CAUSES = (
-    ("mapping values are not allowed", "this line contains a second ': '", "Put text that contains ': ' in quotes"),
+    ("mapping values are not allowed", _SECOND_COLON, "Put text that contains ': ' in quotes"),
     ("cannot start any token", "text cannot begin with {sign}", _PLACEHOLDER),
-    ("unexpected end of stream", "this quote is never closed", "Close it"),
+    ("unexpected end of stream", "this quote is never closed", "Close the quote"),
     ("could not find expected ':'", "this is neither `key: value` nor `- entry`", "Write the key as `key: value`"),
     ("but got '<stream end>'", "this bracket is never closed", _BRACKETS),
     ("expected ',' or", "a bracket is not closed or a comma is missing before this", _BRACKETS),
-    ("but found '<scalar>'", "text follows a closing quote", "Put all of it in quotes; inside '…', write '' for '"),
+    (
+        "but found '<scalar>'",
+        "text follows a closing quote",
+        "Put the whole value in quotes; inside '…', write '' for '",
+    ),
     (
         "but found '<block mapping start>'",
         "the indentation of this line differs from that of the keys around it",
         _INDENT,
     ),
-    ("but found '?'", "a key among the entries of a list (- …)", _INDENT),
-    ("but found '-'", "an entry of a list (- …) among keys", _INDENT),
+    ("but found '?'", "a key stands among the entries of a list (- …)", _INDENT),
+    ("but found '-'", "a list entry (- …) stands among keys", _INDENT),
     ("expected <block end>", "this does not fit the lines above it", _INDENT),
     (
         "unknown escape character",
@@ -63,9 +68,9 @@ _CAUSES = (
     (
         "expected the node content",
         "a value is missing before {sign}",
-        "Write it; put text with this character in quotes",
+        "Write the value; put text with this character in quotes",
     ),
-    ("sequence entries are not allowed", "an entry of a list (- …) on the line of its key", _NEXT_LINE),
+    ("sequence entries are not allowed", "a list entry (- …) stands on the line of its key", _NEXT_LINE),
     ("alphabetic or numeric character", "& and * begin anchors and aliases, which are not allowed", _PLACEHOLDER),
 )
 """Part of the parser's message → the cause in the file, and what to do."""
@@ -103,7 +108,7 @@ def read_bytes(path: Path) -> bytes:
     place = Place(str(path))
     try:
         if path.exists() and not path.is_file():
-            raise InputError("this is not a file", place=place, remedy="Give a YAML file")
+            raise InputError("this is not a file", place=place, remedy="Use a YAML file")
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
@@ -113,14 +118,14 @@ def read_bytes(path: Path) -> bytes:
             f"the file cannot be read: {error}", place=place, remedy="Check the path and its permissions"
         ) from error
     if len(content) > MAX_BYTES:
-        raise InputError(f"the file is larger than {MAX_BYTES} bytes", place=place, remedy="Split it")
+        raise InputError(f"the file is larger than {MAX_BYTES} bytes", place=place, remedy="Split the file")
     return content
 
 
 def parse(content: bytes, file: str) -> Node:
     """The one document in `content` as a tree whose root is a mapping; InputError for everything else."""
     if len(content) > MAX_BYTES:
-        raise InputError(f"the file is larger than {MAX_BYTES} bytes", place=Place(file), remedy="Split it")
+        raise InputError(f"the file is larger than {MAX_BYTES} bytes", place=Place(file), remedy="Split the file")
     return _Composer(_decode(content, file), file).document()
 
 
@@ -222,7 +227,8 @@ class _Composer:
         for part, cause, remedy in _CAUSES:
             if part in problem:
                 character = re.search(r"'(.)'(?!.*'.')", problem)
-                if "second" in cause and mark is not None and ": " not in self._lines[mark.line][: mark.column]:
+                # The parser has the same message for a line that is indented below a value.
+                if cause == _SECOND_COLON and mark and ": " not in self._lines[mark.line][: mark.column]:
                     cause, remedy = "this line is indented deeper than the one above, which has a value", _INDENT
                 return InputError(
                     cause.replace("{sign}", character[1] if character else "this"), place=place, remedy=remedy
@@ -234,7 +240,7 @@ class _Composer:
         """The value that begins with an event. depth: its nesting, from 1."""
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            raise self._error(event, f"the file has more than {MAX_NODES} values", "Split it")
+            raise self._error(event, f"the file has more than {MAX_NODES} values", "Split the file")
         if depth > MAX_DEPTH:
             raise self._error(event, f"values are nested more than {MAX_DEPTH} deep", "Use fewer levels")
         if isinstance(event, yaml.AliasEvent):
@@ -248,7 +254,9 @@ class _Composer:
                 event, "an anchor (&name) is not allowed", "Write the value out; put text that begins with & in quotes"
             )
         if getattr(event, "tag", None) is not None:
-            raise self._error(event, "a tag (!name) is not allowed", "Remove it; put text that begins with ! in quotes")
+            raise self._error(
+                event, "a tag (!name) is not allowed", "Remove the tag; put text that begins with ! in quotes"
+            )
         mark = _mark(event)
         match event:
             case yaml.ScalarEvent():
@@ -288,7 +296,7 @@ class _Composer:
         text: str = event.value
         if unsafe := _UNSAFE_IN_VALUE.search(text):
             raise self._error(
-                event, f"the control character U+{ord(unsafe[0]):04X} is not allowed in a value", "Remove it"
+                event, f"the control character U+{ord(unsafe[0]):04X} is not allowed in a value", "Remove the character"
             )
         if event.style is not None:
             return text
@@ -302,7 +310,7 @@ class _Composer:
         if _INT.fullmatch(text) or _FLOAT.fullmatch(text):
             if sum(letter.isdigit() for letter in text) > MAX_DIGITS:
                 raise self._error(
-                    event, f"a number has more than {MAX_DIGITS} digits", "Put it in quotes if it is text"
+                    event, f"a number has more than {MAX_DIGITS} digits", "If it is text, put it in quotes"
                 )
             return int(text) if _INT.fullmatch(text) else float(text)
         return text

@@ -246,7 +246,7 @@ class Section:
 
     def lines(self, width: int, max_rows: int | None = None) -> Iterator[str]:
         """Text for a terminal; max_rows: rows to show of each part."""
-        for number, shown_columns in enumerate(self.parts):
+        for number, part in enumerate(self.parts):
             if number:
                 yield ""
-            yield from shown_columns.lines(width, max_rows)
+            yield from part.lines(width, max_rows)

@@ -82,7 +82,7 @@ def line_blocks(read: Callable[[int], bytes], file: str, encoding: str = "utf-8"
             text = decoder.decode(content, ended)
         except UnicodeError as error:
             problem = f"from about here on, the file is not {encoding}"
-            raise InputError(problem, place=Place(file, first), remedy="Give its encoding: --encoding …") from error
+            raise InputError(problem, place=Place(file, first), remedy="State its encoding: --encoding …") from error
         if text and not has_started:
             has_started, text = True, text.removeprefix(_BYTE_ORDER_MARK)
         text = tail + text
@@ -118,7 +118,7 @@ def fault_in(line: str, place: Place, encoding: str) -> InputError | None:
     point = ord(character)
     if "\udc80" <= character <= "\udcff":  # as `surrogateescape` decodes bytes
         problem = f"byte 0x{point - 0xDC00:02x} is not {encoding.upper()}"
-        remedy = "Save the file as UTF-8, or give its encoding: --encoding latin-1"
+        remedy = "Save the file as UTF-8, or state its encoding: --encoding latin-1"
         if point - 0xDC00 in (0xFE, 0xFF) and place.line == 1 and fault.start() == 0:  # its byte order mark
             remedy = "The file looks like UTF-16: --encoding utf-16"
     elif character == "\0":
@@ -208,7 +208,7 @@ def _decode(content: bytes, codec: str, path: Path) -> str:
     except UnicodeError as error:
         _refuse_faults(content, codec, path)
         problem = f"the file is not {codec}: {error}"
-        raise InputError(problem, place=Place(str(path)), remedy="Give its encoding: --encoding …") from error
+        raise InputError(problem, place=Place(str(path)), remedy="State its encoding: --encoding …") from error
 
 
 def _with_line_feeds(text: str, path: Path, *, may_be_empty: bool = False, as_written: bool = False) -> str:
@@ -230,7 +230,7 @@ def read_bytes(path: Path) -> bytes:
     place = Place(str(path))
     try:
         if path.is_dir():
-            raise InputError("this is a folder, not a file", place=place, remedy="Give a file of transcripts")
+            raise InputError("this is a folder, not a file", place=place, remedy="Use a file")
         refuse_endless(path, str(path))
         return path.read_bytes()
     except FileNotFoundError as error:
@@ -244,7 +244,7 @@ def refuse_endless(file: Path | int, name: str) -> None:
     """Raises InputError for a device that never ends, such as /dev/zero. file: its path or descriptor; OSError."""
     status = os.stat(file)
     if stat.S_ISCHR(status.st_mode) and (os.major(status.st_rdev), os.minor(status.st_rdev)) in _ENDLESS:
-        raise InputError("this device never ends", place=Place(name), remedy="Give a file")
+        raise InputError("this device never ends", place=Place(name), remedy="Use a file")
 
 
 _ENDLESS = {(1, 5), (1, 7), (1, 8), (1, 9)}
@@ -340,7 +340,7 @@ def repetition(id_: str, line: int) -> tuple[str, str]:
     """Message and remedy for a repeated id."""
     return (
         f"the id {shown(id_)} occurs twice, first on line {line}",
-        "Rename one; ids do not distinguish upper and lower case",
+        "Rename one of the two; upper and lower case count as the same id",
     )
 
 
@@ -410,19 +410,19 @@ class CsvRows:
         return cls(io.StringIO(text, newline=""), problems, separator)
 
     def __iter__(self) -> Iterator[tuple[int, list[str]]]:
-        first = True
+        is_header = True
         for line, row in self._rows():
             if not row or not any(map(str.strip, row)):
                 continue
             # One cell by the declared separator, which has another one in it.
-            if first and len(row) == 1 and (other := next((mark for mark in _SEPARATORS if mark in row[0]), None)):
+            if is_header and len(row) == 1 and (other := next((mark for mark in _SEPARATORS if mark in row[0]), None)):
                 separator_name = _SEPARATORS.get(self._separator, repr(self._separator))
                 problem = f"the columns are separated by {_SEPARATORS[other]}, not by {separator_name}"
                 declaration = "sep= and a tab" if other == "\t" else f"sep={other}"
-                remedy = f"Save the file with {separator_name}, or write a first line that declares it: {declaration}"
+                remedy = f"Save the file with {separator_name}, or declare the separator in a first line: {declaration}"
                 self._problems.add(line, 1, problem, remedy)
                 return
-            first = False
+            is_header = False
             yield line, row
 
     def number(self, cell: str) -> str:

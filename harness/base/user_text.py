@@ -29,7 +29,7 @@ def checked_text(text: str, subject: str = "the comment") -> str:
             f"{subject} has {len(clean_text):,} characters; the limit is {MAX_TEXT_CHARS:,}", remedy="Shorten it"
         )
     if _NOT_STORABLE.search(clean_text):
-        raise InputError(f"{subject} contains a NUL or an incomplete character", remedy="Remove it")
+        raise InputError(f"{subject} contains a NUL or an incomplete character", remedy="Remove that character")
     return "" if not clean_text or clean_text.isspace() else clean_text
 
 

@@ -27,7 +27,7 @@ import click
 
 from harness import __version__
 from harness.base.garbage_collection import collect_rarely
-from harness.base.signals import ASKED_TO_END, exit_soon
+from harness.base.signals import END_SIGNALS, exit_soon
 from harness.cli.streams import open_streams, output_fault
 from harness.model.errors import HarnessError, InputError, InputProblems, Place
 
@@ -169,7 +169,7 @@ def exit_on_signals() -> Iterator[None]:
     """
     handled_signals: list[signal.Signals] = []
     if threading.current_thread() is threading.main_thread():  # no other thread may set handlers
-        handled_signals = [signum for signum in ASKED_TO_END if signal.getsignal(signum) is signal.SIG_DFL]
+        handled_signals = [signum for signum in END_SIGNALS if signal.getsignal(signum) is signal.SIG_DFL]
     for signum in handled_signals:
         signal.signal(signum, _exit_on_signal)
     try:
@@ -180,7 +180,7 @@ def exit_on_signals() -> Iterator[None]:
 
 
 def _exit_on_signal(number: int, frame: FrameType | None) -> NoReturn:
-    for signum in ASKED_TO_END:  # a second signal must not interrupt the clean-up
+    for signum in END_SIGNALS:  # a second signal must not interrupt the clean-up
         signal.signal(signum, signal.SIG_IGN)
     sys.exit(exit_soon(number))
 

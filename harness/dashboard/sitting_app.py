@@ -10,7 +10,7 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 
-from harness.base.signals import ASKED_TO_END, exit_soon
+from harness.base.signals import END_SIGNALS, exit_soon
 from harness.dashboard import palette
 from harness.dashboard.key_guard import GuardedApp
 from harness.dashboard.screens.judging import JudgingScreen
@@ -79,4 +79,4 @@ def run_rating_app(
     """
     if os.environ.get("TERM", "dumb") in ("dumb", ""):
         raise InputError("this terminal cannot show a screen (TERM=dumb)", remedy="harness rate --plain works in it")
-    return SittingApp(room, desk, keys, player, names=names, end_signals=ASKED_TO_END).run() or 0
+    return SittingApp(room, desk, keys, player, names=names, end_signals=END_SIGNALS).run() or 0

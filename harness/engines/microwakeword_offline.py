@@ -232,14 +232,14 @@ PATH = Setting(
 )  # fmt: skip
 SLIDING_WINDOW = Setting(
     "sliding-window", SettingKind.WHOLE, "",
-    "number of probabilities averaged into a score (default: the manifest's, else 5)", low=1, high=1000, scores=True,
+    "number of probabilities averaged into a score (default: from the manifest, else 5)", low=1, high=1000, scores=True,
 )  # fmt: skip
 CUTOFF = Setting(
     "probability-cutoff", SettingKind.NUMBER, "",
-    "the model's threshold, operating point 10 (default: the manifest's, else 0.5)", low=0.0001, high=0.9999,
+    "the model's own threshold, at operating point 10 (default: from the manifest, else 0.5)", low=0.0001, high=0.9999,
 )  # fmt: skip
 WAKE_WORD = Setting(
-    "wake-word", SettingKind.TEXT, "", "the wake phrase (default: the manifest's, else the file's name)"
+    "wake-word", SettingKind.TEXT, "", "the wake phrase (default: from the manifest, else from the file's name)"
 )
 
 
@@ -382,12 +382,12 @@ def _read_graphs(file: ModelFile, content: bytes) -> tuple[Graph, ...]:
         shape = graphs[0].tensors[graphs[0].inputs[0]].shape
     except (InvalidModelFile, IndexError) as error:
         raise InputError(
-            f"{file.path} is not a TensorFlow Lite model: {error}", remedy="Give a microWakeWord .tflite file"
+            f"{file.path} is not a TensorFlow Lite model: {error}", remedy="Use a microWakeWord .tflite file"
         ) from None
     if len(shape) != 3 or shape[0] != 1 or shape[1] < 1 or shape[2] != WIDTH:
         raise InputError(
             f"{file.path} is not a microWakeWord model: its input is {shape}, not frames of {WIDTH} features",
-            remedy="Use a microWakeWord model, or give its engine (openwakeword:FILE.tflite)",
+            remedy="Use a microWakeWord model, or name the model's engine (openwakeword:FILE.tflite)",
         )
     return graphs
 

@@ -76,7 +76,7 @@ def task_of(text: str, assignments: Iterable[tuple[str, str]] = (), files: Itera
     else:
         raise InputError(
             f"{text!r} is neither an engine nor a model file",
-            remedy="Give an engine and a model, such as microwakeword:okay_nabu, or a file that ends in "
+            remedy="Name an engine and a model, such as microwakeword:okay_nabu, or a file that ends in "
             ".tflite or .onnx; `harness evaluate engines` lists the installed engines",
         )
     known_settings = engine_class(engine).settings

@@ -111,7 +111,9 @@ def _read_text(path: str, subject: str) -> str:
     except OSError as error:
         raise InputError(f"the {subject} cannot be read: {error.strerror}", place=Place(path)) from error
     except UnicodeDecodeError as error:
-        raise InputError(f"the {subject} is not UTF-8 text", place=Place(path), remedy="Save it as UTF-8") from error
+        raise InputError(
+            f"the {subject} is not UTF-8 text", place=Place(path), remedy="Save the file as UTF-8"
+        ) from error
 
 
 def _read_dictionary(path: str, phones: set[str]) -> Pronunciations:
@@ -287,8 +289,7 @@ def _read_task(model: str, settings: Mapping[str, str]) -> tuple[dict[str, float
         f"pocketsphinx's dictionary does not contain: {', '.join(missing)}",
         place=None if row is None else Place(path, row),
         remedy=f"Write {'their' if missing[1:] else 'its'} phonemes into a file, one word per line. A line "
-        "looks like `jarvis JH AA R V AH S` (ARPAbet, as in cmudict). Give the file with "
-        "-f dictionary FILE",
+        "looks like `jarvis JH AA R V AH S` (ARPAbet, as in cmudict). Then add -f dictionary FILE",
     )
 
 
@@ -313,7 +314,9 @@ def _parse_threshold(text: str, place: Place | None) -> float:
         value = math.nan
     if not -300 <= value <= 1 or value == 0:  # A float has no power of ten far below −300.
         raise InputError(
-            f"{text!r} is not a keyphrase threshold", place=place, remedy="Write it as 1e-30, or as its power, -30"
+            f"{text!r} is not a keyphrase threshold",
+            place=place,
+            remedy="Write the threshold as 1e-30, or as its power of ten, -30",
         )
     return value if value > 0 else 10.0**value
 
@@ -336,6 +339,6 @@ def _phrases(model: str, path: str, threshold: float) -> dict[str, float]:
     if not thresholds:
         raise InputError(
             "pocketsphinx needs a phrase",
-            remedy="Give a phrase: -t 'pocketsphinx:\"hey jarvis\"'. Or give a file of phrases: -f keyphrases FILE",
+            remedy="Name a phrase: -t 'pocketsphinx:\"hey jarvis\"'. Or use a file of phrases: -f keyphrases FILE",
         )
     return thresholds

@@ -48,7 +48,7 @@ class Porcupine:
             problem = "porcupine needs a phrase"
             if unknown:
                 problem = f"porcupine has no phrase {', '.join(map(repr, unknown))}"
-            raise InputError(problem, remedy=f"Give a .ppn file, or one of: {', '.join(sorted(packaged))}")
+            raise InputError(problem, remedy=f"Use a .ppn file, or one of: {', '.join(sorted(packaged))}")
         model_sha256 = sha256_of(*map(Path, paths))
         self._phrases = [Path(name).stem if name.endswith(".ppn") else name.replace("_", " ") for name in names]
         self._sensitivities = [number(settings, SENSITIVITY)] * len(paths)
@@ -110,6 +110,6 @@ def _package() -> Any:
     if _needs_key(package) and not os.environ.get(KEY):
         raise PluginError(
             f"pvporcupine {version('pvporcupine')} needs an access key",
-            remedy=f"Set it in the environment: export {KEY}=…, or install pvporcupine==1.9.5, which needs none",
+            remedy=f"Set the key in the environment: export {KEY}=…, or install pvporcupine==1.9.5, which needs none",
         )
     return package

@@ -50,10 +50,10 @@ _MAX_LINES_PER_SECOND = 200
 """Number of further lines per second of sound: twice as many as an engine writes that reports each 10 ms."""
 _BLOCKS_PER_SECOND = 10
 """Blocks in which sound is sent. Always the same, so that results do not depend on how the file is read."""
-_REMEDY = "docs/how-to/measure-a-program.md lists the lines that it may write"
-_START_REMEDY = "Check whether it is waiting for something. For a longer limit: -s start-limit-s=N"
+_REMEDY = "docs/how-to/measure-a-program.md lists the lines that an engine may write"
+_START_REMEDY = "Check whether the engine is waiting for something. For a longer limit: -s start-limit-s=N"
 _SERVED_REMEDY = (
-    "Its first line must be a hello (docs/how-to/measure-a-program.md). For a program without one: -s mode=once"
+    "The first line must be a hello (docs/how-to/measure-a-program.md). For a program without a hello: -s mode=once"
 )
 
 
@@ -495,7 +495,7 @@ def _check_settings(settings: Mapping[str, str], hello: EngineHello) -> None:
         if settings.get(setting.name, value) != value:
             raise InputError(
                 f"{setting.name} is {settings[setting.name]}, but the engine reports {value}",
-                remedy=f"Remove {setting.name}; it is for engines in mode once",
+                remedy=f"Remove {setting.name}, which applies only with mode=once",
             )
 
 
@@ -511,7 +511,7 @@ def _rule_and_points(
     if unusable_settings:
         raise InputError(
             f"{', '.join(unusable_settings)} cannot be set: this engine reports detections, not scores",
-            remedy="Set it on the engine's command line, if the engine has such an option",
+            remedy="Use an option of the engine itself, on its command line, if it has one",
         )
     return None, None, ()
 

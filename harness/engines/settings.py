@@ -24,11 +24,11 @@ THRESHOLD = Setting(
 )
 REFRACTORY = Setting(
     "refractory-ms", SettingKind.NUMBER, "1000",
-    "detections closer than this to the last score above the threshold count as one; if the engine reports "
-    "detections: closer than this to the last one counted", low=0, high=60_000,
+    "shortest gap between two detections, in ms, from the last score above the threshold (without scores: from the "
+    "last detection that counts)", low=0, high=60_000,
 )  # fmt: skip
 SPOT_DURATION = Setting(
-    "spot-duration", SettingKind.NUMBER, "800", "assumed length of a detection, in ms before its time",
+    "spot-duration", SettingKind.NUMBER, "800", "assumed length of a detection, in ms before the time that is reported",
     low=0, high=10_000,
 )  # fmt: skip
 OF_SCORES = (OPERATING_POINT, THRESHOLD, REFRACTORY, LEAD_IN, SPOT_DURATION)
@@ -61,7 +61,8 @@ def read_from_file(setting: Setting | None, path: str) -> str:
             content = file.read(MAX_FILE_BYTES + 1)
         if len(content) > MAX_FILE_BYTES:
             raise InputError(
-                f"{path} is longer than {MAX_FILE_BYTES:,} bytes", remedy=f"-f {setting.name} needs a value"
+                f"{path} is longer than {MAX_FILE_BYTES:,} bytes",
+                remedy=f"Use a file with nothing but the value of {setting.name}",
             )
         return content.decode("utf-8").removesuffix("\n").removesuffix("\r")
     except (OSError, UnicodeDecodeError) as error:
@@ -69,7 +70,7 @@ def read_from_file(setting: Setting | None, path: str) -> str:
         if isinstance(error, OSError):
             why = error.strerror or str(error)
         problem = f"{path} cannot be read as the setting {setting.name}: {why}"
-        raise InputError(problem, remedy="Give a text file that contains the value") from error
+        raise InputError(problem, remedy="Use a text file that contains the value") from error
 
 
 def check_settings(

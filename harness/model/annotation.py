@@ -155,13 +155,13 @@ class AnnotationProject:
         if not 1 <= self.per_utterance <= 2:
             raise ValueError(f"an utterance cannot go to {self.per_utterance} annotators")
         if not 0 <= self.double_share <= 1:
-            raise ValueError(f"{self.double_share} is not a share")
+            raise ValueError(f"a share must be from 0 to 1, not {self.double_share}")
         if not 1 <= self.page_size <= MAX_ON_A_PAGE:
             raise ValueError(f"a page cannot hold {self.page_size} utterances")
         if len(set(self.annotators)) < len(self.annotators):
             raise ValueError("an annotator is listed twice")
         if self.annotators and len(self.annotators) < self.per_utterance:
-            raise ValueError(f"{len(self.annotators)} annotator for {self.per_utterance} labels of an utterance")
+            raise ValueError(f"an utterance needs {self.per_utterance} annotators, but there is only one")
 
 
 MAX_ON_A_PAGE = 50

@@ -301,9 +301,11 @@ class DeviceSetting:
     @property
     def remedy(self) -> str:
         """What to write instead of a value that it refuses."""
-        if not self.choices and (self.low, self.high) == (-math.inf, math.inf):
-            return "Write a number"
-        return f"Write {', '.join(self.choices)}" if self.choices else f"Write {exact(self.low)} to {exact(self.high)}"
+        if self.choices:
+            return f"Use one of: {', '.join(self.choices)}"
+        if (self.low, self.high) == (-math.inf, math.inf):
+            return "Use a number"
+        return f"Use a number from {exact(self.low)} to {exact(self.high)}"
 
 
 @frozen
@@ -538,13 +540,13 @@ class Notify:
         if sum(map(bool, (self.command, self.webhook, self.webhook_env, self.mqtt))) != 1:
             raise InputError(
                 "a message needs exactly one destination",
-                remedy="Write one of `command`, `webhook`, `webhook_env` and `mqtt`",
+                remedy="Use exactly one of `command`, `webhook`, `webhook_env` and `mqtt`",
             )
         if self.webhook and not self.webhook.startswith(("http://", "https://")):
             raise InputError(f"{self.webhook!r} is not an HTTP address", remedy="Write `https://…`")
         if self.mqtt and (not self.topic or set(self.topic) & set("+#")):
-            raise InputError("`mqtt` needs a topic without + and #", remedy="Write `topic: lab/nights`")
-        for belongs, is_used, keys in (
+            raise InputError("`mqtt` needs a topic without + and #", remedy="Name a topic, such as `topic: lab/nights`")
+        for main, is_used, keys in (
             ("command", bool(self.command), {"input": self.input is not NotifyInput.JSON}),
             ("webhook", bool(self.webhook or self.webhook_env), {"token_env": self.token_env}),
             (
@@ -555,7 +557,7 @@ class Notify:
         ):
             for key, value in keys.items():
                 if value and not is_used:
-                    raise InputError(f"`{key}` belongs to `{belongs}`", remedy=f"Remove `{key}`")
+                    raise InputError(f"`{key}` belongs to `{main}`", remedy=f"Remove `{key}`")
 
 
 @frozen

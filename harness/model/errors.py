@@ -164,7 +164,7 @@ def demand_main_options(rows: Iterable[tuple[str, object, str, object]]) -> None
     """
     for option, is_given, main, has_main in rows:
         if is_given and not has_main:
-            raise InputError(f"{option} needs {main}", remedy=f"Add it, or remove {option}")
+            raise InputError(f"{option} needs {main}", remedy=f"Add {main}, or remove {option}")
 
 
 def refuse_out_of_range(options: object, **bounds: tuple[float, float]) -> None:
@@ -172,5 +172,5 @@ def refuse_out_of_range(options: object, **bounds: tuple[float, float]) -> None:
     for name, (low, high) in bounds.items():
         value = getattr(options, name)
         if value is not None and not low <= value <= high:
-            remedy = f"Write a number from {exact(low)} to {exact(high)}"
+            remedy = f"Use a number from {exact(low)} to {exact(high)}"
             raise InputError(f"{name} is {exact(value)}, which is out of range", remedy=remedy)

@@ -25,7 +25,7 @@ def filled(template: str, value: str, *, escaped: bool = False) -> str:
             text = format(float(value), match[1]) if match[1] else value
         except ValueError as error:
             problem = f"{match[0]} does not fit the number {value}: {error}"
-            raise InputError(problem, remedy="Write {value} or, for example, {value:.1f}") from error
+            raise InputError(problem, remedy="Write `{value}` or, for example, `{value:.1f}`") from error
         return re.escape(text) if escaped else text
 
     return _VALUE.sub(fill, template)
@@ -78,7 +78,9 @@ class Positioner:
                 f"low is {exact(self.low)}, but high is {exact(self.high)}", remedy="Write the lower end as `low`"
             )
         if self.home is not None and (refusal := self.refusal(exact(self.home))):
-            raise InputError(f"home is {exact(self.home)}, which {refusal}", remedy="Write a place that it can reach")
+            raise InputError(
+                f"home is {exact(self.home)}, which {refusal}", remedy="Set `home` to a value in its range"
+            )
         for template in (self.move, self.done, self.failed):
             filled(template, "1.5")
         refuse_expressions(done=filled(self.done, "1.5", escaped=True), failed=filled(self.failed, "1.5", escaped=True))
@@ -146,4 +148,6 @@ def refuse_expressions(**expressions: str) -> None:
         try:
             re.compile(text)
         except re.error as error:
-            raise InputError(f"{key} is not an expression: {error}", remedy="Write, for example, '^OK'") from error
+            raise InputError(
+                f"{key} is not a regular expression: {error}", remedy="Write, for example, '^OK'"
+            ) from error

@@ -1,7 +1,7 @@
 """Rows of the session log. A closed set, append-only: nothing is ever changed, a correction is a new row.
 
-Rows of a trial belong to one of its takes. Take 1 is the planned one, and a re-run adds
-take 2, …. Results use the latest take that finished. Attempts count from 1 within a take.
+Rows of a trial belong to one of its takes. Take 1 is the planned one, and each re-run adds another. Results use the
+latest take that finished. Attempts count from 1 within a take.
 """
 
 from __future__ import annotations
@@ -580,10 +580,10 @@ class SteadyWall:
 
 def chronological(*files: Iterable[Entry]) -> list[Entry]:
     """Rows of several files, oldest first. Rows of one file keep their order, even if the clock was set back."""
-    timed: list[tuple[float, Entry]] = []
+    dated_entries: list[tuple[float, Entry]] = []
     for rows in files:
         latest_s = 0.0
         for entry in rows:
             latest_s = max(latest_s, entry.wall_s)
-            timed.append((latest_s, entry))
-    return [entry for _, entry in sorted(timed, key=lambda pair: pair[0])]
+            dated_entries.append((latest_s, entry))
+    return [entry for _, entry in sorted(dated_entries, key=lambda dated_entry: dated_entry[0])]

@@ -361,7 +361,7 @@ class Placement:
         """Why no sound reaches the device from there; "" if it does."""
         box = self.room.box
         if box is None:
-            return "" if self.room.recorded else "there is no impulse response from there"
+            return "" if self.room.recorded else "no impulse response was recorded from that place"
         talker = box.talker_m(self.distance_m, self.angle_deg)
         for name, position_m in (("device", box.device_m), ("talker", talker)):
             if not all(NEAREST_M <= x <= size - NEAREST_M for x, size in zip(position_m, box.size_m, strict=True)):
@@ -371,7 +371,7 @@ class Placement:
             return f"the talker would be less than {exact(NEAREST_M)} m from the device"
         if box.absorption >= 1:
             shortest = fixed(box.rt60_s * box.absorption, 2)
-            return f"rt60_s is too short for a room of this size, whose shortest is {shortest} s"
+            return f"`rt60_s` is too short for a room of this size: the shortest possible is {shortest} s"
         return ""
 
 
@@ -526,7 +526,7 @@ class Clip:
 
     def __post_init__(self) -> None:
         if self.rate_hz <= 0 or self.samples < 0:
-            raise ValueError(f"a clip has a positive rate and no less than 0 samples: {self.rate_hz}, {self.samples}")
+            raise ValueError(f"a clip cannot have {self.samples} samples at {self.rate_hz} Hz")
 
     @property
     def duration_s(self) -> float:

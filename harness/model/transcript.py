@@ -52,7 +52,7 @@ class Rewriting:
         if len(self.same) > MAX_PAIRS:
             raise ValueError(f"{len(self.same)} pairs")
         if not all(words for words, _ in self.same):
-            raise ValueError("a pair without words on its left")
+            raise ValueError("the left side of a pair has no words")
         meanings = dict(self.same)
         if len(meanings) < len(self.same):
             raise ValueError("a phrase has two meanings")

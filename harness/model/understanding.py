@@ -68,7 +68,7 @@ class SoundCost:
 
     def __post_init__(self) -> None:
         if not (0 <= self.cpu_s < math.inf and 0 <= self.elapsed_s < math.inf and 0 < self.sound_s < math.inf):
-            raise ValueError("the seconds of a cost are finite, not negative, and of some sound")
+            raise ValueError("the times of a cost must be finite and not negative, and its sound longer than 0 s")
 
     def __add__(self, other: SoundCost) -> SoundCost:
         return SoundCost(self.cpu_s + other.cpu_s, self.elapsed_s + other.elapsed_s, self.sound_s + other.sound_s)

@@ -79,7 +79,7 @@ class ProgramRater:
 
     def _start(self) -> tuple[ProgramPipe, str]:
         """Starts the program, and returns its pipe and the name under which it rates."""
-        pipe = ProgramPipe(self._command, self._timeout_s, who="program", fed="items", remedy=_SLOW_REMEDY)
+        pipe = ProgramPipe(self._command, self._timeout_s, noun="program", input_noun="items", remedy=_SLOW_REMEDY)
         try:
             text = pipe.read_line(max(self._timeout_s, _START_TIMEOUT_S), "has not sent its hello")
             if text is None:

@@ -117,8 +117,8 @@ def test_setting_values_are_checked_against_the_device(name: str, value: str, re
 
 
 def test_the_remedy_for_a_number_without_limits_names_none() -> None:
-    assert DeviceSetting("number.gain", "3").remedy == "Write a number"
-    assert DeviceSetting("number.gain", "3", low=0, high=31).remedy == "Write 0 to 31"
+    assert DeviceSetting("number.gain", "3").remedy == "Use a number"
+    assert DeviceSetting("number.gain", "3", low=0, high=31).remedy == "Use a number from 0 to 31"
 
 
 def test_a_driver_that_cannot_set_is_refused(runs: Runs) -> None:

@@ -45,6 +45,8 @@ typedef struct {
     const float *start; /* [history][inputs]: assumed frames before the first */
 } vh_layer;
 
+/* A chain of layers. stride: frames of features per step, at most 32. width: features in a frame, VH_CHANNELS for
+ * vh_listen. input_zero: zero point of the quantised features. The last layer is the answer. */
 typedef struct {
     int32_t layers, stride, width, input_zero;
     const vh_layer *layer;
@@ -63,18 +65,21 @@ size_t vh_features_bytes(void);
 void vh_features_begin(void *state);
 /* Clears the noise estimate, as before the first sound. */
 void vh_features_restart(void *state);
-/* frames * VH_CHANNELS logged features of frames that begin every VH_HOP samples; samples: (frames - 1) * VH_HOP +
- * VH_WINDOW of them. */
+/* Writes the logged features, [frames][VH_CHANNELS], of frames that begin every VH_HOP samples. samples: at 16 kHz,
+ * (frames - 1) * VH_HOP + VH_WINDOW of them. The noise estimate in the state continues. */
 void vh_features_run(void *state, const int16_t *samples, long frames, uint16_t *features);
 
 /* Size of a state of this network. */
 size_t vh_network_bytes(const vh_network *network);
 /* Fills a new or used state with the frames that are assumed before the first. */
 void vh_network_restart(const vh_network *network, void *state);
-/* features: [steps * stride][width], quantised; answers: [steps]. */
+/* Runs steps that follow the previous ones of this state. features: [steps * stride][width], quantised. answers:
+ * [steps], written: the network's output bytes. */
 void vh_network_run(const vh_network *network, void *state, const int8_t *features, long steps, uint8_t *answers);
 
-/* Both, over `frames` frames. Features of an incomplete step stay in the network's state. Returns the answer count. */
+/* Features and network over `frames` frames. features, state: states of vh_features_begin and vh_network_restart.
+ * samples: as of vh_features_run. answers: room for frames / stride + 1 of them. Features of an incomplete step stay in
+ * the network's state. Returns the number of answers. */
 long vh_listen(const vh_network *network, void *features, void *state, const int16_t *samples, long frames,
                uint8_t *answers);
 

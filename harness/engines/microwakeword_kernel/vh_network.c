@@ -5,22 +5,24 @@
 /* Activations are integers in floats. The caller guarantees that every sum stays below 2^24, so the order of adding
  * does not matter. Layout of a state: the waiting frames, then an input buffer per layer. */
 
-#define WAITING 4096 /* bytes of a state for the waiting frames */
+/* Bytes of a state for the waiting frames: 64 for their count, and at most 31 frames of an incomplete step (the caller
+ * limits the stride to 32) with the 48 frames of a piece, of 40 bytes each. */
+#define WAITING 4096
 
 /* Rows of a layer's input buffer: its history, and the frames of one block of steps. */
-static size_t rows_of(const vh_layer *layer) {
+static size_t buffer_rows(const vh_layer *layer) {
     return (size_t)layer->history + (size_t)VH_BLOCK * (size_t)layer->stride;
 }
 
 /* Bytes of that buffer, a multiple of 64. */
-static size_t buffer_of(const vh_layer *layer) {
-    return (rows_of(layer) * (size_t)layer->inputs * sizeof(float) + 63) & ~(size_t)63;
+static size_t buffer_bytes(const vh_layer *layer) {
+    return (buffer_rows(layer) * (size_t)layer->inputs * sizeof(float) + 63) & ~(size_t)63;
 }
 
 size_t vh_network_bytes(const vh_network *network) {
     size_t bytes = WAITING;
     for (int i = 0; i < network->layers; ++i) {
-        bytes += buffer_of(&network->layer[i]);
+        bytes += buffer_bytes(&network->layer[i]);
     }
     return bytes;
 }
@@ -30,11 +32,11 @@ void vh_network_restart(const vh_network *network, void *state) {
     memset(state, 0, WAITING);
     for (int i = 0; i < network->layers; ++i) {
         const vh_layer *layer = &network->layer[i];
-        memset(at, 0, buffer_of(layer));
+        memset(at, 0, buffer_bytes(layer));
         if (layer->history > 0) {
             memcpy(at, layer->start, (size_t)layer->history * (size_t)layer->inputs * sizeof(float));
         }
-        at += buffer_of(layer);
+        at += buffer_bytes(layer);
     }
 }
 
@@ -155,7 +157,7 @@ VH_INLINE void run(const vh_network *network, void *state, const int8_t *feature
         }
         for (int i = 0; i < network->layers; ++i) {
             const vh_layer *layer = &network->layer[i];
-            float *next = (float *)((char *)buffer + buffer_of(layer));
+            float *next = (float *)((char *)buffer + buffer_bytes(layer));
             float *out = i + 1 < network->layers ? next + (long)layer[1].history * layer[1].inputs : next;
             switch (layer->kind) {
             case VH_DENSE:

@@ -21,10 +21,10 @@ from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.base.progress import tracked
 from harness.base.row_store import (
-    OF_NO_CLOCK,
-    OF_WRONG_TYPES,
+    IMPOSSIBLE_TIME,
     ROW_TYPES,
     SESSION,
+    WRONG_TYPES,
     RowFormat,
     entry_of,
     first_hash,
@@ -281,11 +281,11 @@ def _read_all(
             expected = seq + 1
             types = tuple(map(type, (seq, run, at_s, wall_s, body)))
             if types != ROW_TYPES or not isinstance(kind, str) or not isinstance(link, bytes | None):
-                damage.append(f"row {seq} {OF_WRONG_TYPES}")
+                damage.append(f"row {seq} {WRONG_TYPES}")
                 continue
             chain.add_row((seq, run, at_s, wall_s, kind, body), link)
             if not is_time(at_s, wall_s):
-                damage.append(f"row {seq} ({kind}) {OF_NO_CLOCK}")
+                damage.append(f"row {seq} ({kind}) {IMPOSSIBLE_TIME}")
                 continue
             try:
                 record = decode(adapter, body)

@@ -95,7 +95,7 @@ def test_signal_during_file_creation_leaves_no_file(number: signal.Signals, tmp_
 def test_endless_thread_does_not_block_exit_when_terminal_closes() -> None:
     code = (
         "import threading, time\nfrom harness import cli\nfrom harness.base import signals\n"
-        "signals.LEAVES_WITHIN_S = 0.5\n"
+        "signals.FORCED_EXIT_S = 0.5\n"
         "threading.Thread(target=time.sleep, args=(600,)).start()\n"
         "with cli.exit_on_signals():\n    print('ready', flush=True)\n    time.sleep(600)\n"
     )

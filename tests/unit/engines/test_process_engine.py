@@ -237,7 +237,7 @@ def test_after_a_fault_the_next_file_gets_a_fresh_process(start: Starts) -> None
     [
         ("silent start", "has not sent its hello within 1 s"),
         ("early exit", "ended with status 1 before its hello; its last output: no such model: x"),
-        ("no hello", "not a JSON object: 'ready'. Its first line must be a hello"),
+        ("no hello", "not a JSON object: 'ready'. The first line must be a hello"),
         ("old protocol", "speaks protocol '0', not 1"),
         ("no rate", "without a valid rate_hz"),
     ],

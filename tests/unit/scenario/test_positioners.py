@@ -99,7 +99,7 @@ def test_a_place_beyond_the_end_of_a_stand_is_refused_before_a_sound(tmp_path: P
         ("high: 90", "high: -91", "low is -90, but high is -91"),
         ("home: 0", "home: 180", "home is 180, which is not between -90 and 90"),
         ("{value:.1f}", "{value:.1q}", "does not fit the number"),
-        ('done: "^OK"', 'done: "(OK"', "done is not an expression"),
+        ('done: "^OK"', 'done: "(OK"', "done is not a regular expression"),
         ("moves: reach_m", "moves: height_m", "two stands move 'height_m'"),
         ("moves: reach_m", "moves: level_dbfs", "level_dbfs is an axis that nothing on a bench can move"),
         ("driver: manual", "driver: in_process", "the driver 'in_process' does not accept commands"),
@@ -175,7 +175,7 @@ def test_the_power_of_devices_is_switched_by_one_relay_board(tmp_path: Path) -> 
     [
         ("  lamp: {driver", "  lump: {driver", "the bench has no device 'lump'"),
         ("serial_commands, port: /dev/ttyUSB7, on: ON, off: OFF", "tcp, address: '::1:1'", "does not accept commands"),
-        ('"^1 ON"', '"(1 ON"', "on_done is not an expression"),
+        ('"^1 ON"', '"(1 ON"', "on_done is not a regular expression"),
         (POWER[POWER.index("power:") :], "", "the bench has no power switch"),
     ],
 )
