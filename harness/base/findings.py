@@ -350,8 +350,8 @@ def _check_kind(kind: FileKind, tree: Node, file: str) -> None:
     if actual is not kind:
         mark = tree.keys[actual.value]
         problem = f"this is a {actual.value} file, but a {kind.value} file is expected"
-        swapped = {actual, kind} == {FileKind.SCENARIO, FileKind.BENCH}
-        remedy = "Swap the two files: harness run SCENARIO --bench BENCH" if swapped else "Check the path"
+        are_swapped = {actual, kind} == {FileKind.SCENARIO, FileKind.BENCH}
+        remedy = "Swap the two files: harness run SCENARIO --bench BENCH" if are_swapped else "Check the path"
         raise InputError(problem, place=Place(file, mark.line, mark.column), remedy=remedy)
 
 

@@ -63,8 +63,8 @@ def shipped_folder(name: str) -> Path:
     from importlib.resources import files  # here, since it takes long to import and few need it
 
     package = Path(str(files("harness")))
-    installed = package / "shipped"
-    return (installed if installed.is_dir() else package.parent) / name
+    packaged = package / "shipped"
+    return (packaged if packaged.is_dir() else package.parent) / name
 
 
 @frozen
@@ -81,12 +81,12 @@ def lab_state() -> LabState:
     """The running lab, from its state file; LabError if none is running."""
     path = lab_folder() / "lab.json"
     try:
-        state = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
         return LabState(
-            environment=tuple(sorted(state["environment"].items())),
-            mqtt_host=state["mqtt_host"],
-            mqtt_port=state["mqtt_port"],
-            pids=tuple(sorted(state["pids"].items())),
+            environment=tuple(sorted(content["environment"].items())),
+            mqtt_host=content["mqtt_host"],
+            mqtt_port=content["mqtt_port"],
+            pids=tuple(sorted(content["pids"].items())),
         )
     except FileNotFoundError as error:
         raise LabError("the virtual lab is not running", remedy="Start it: harness admin lab up") from error

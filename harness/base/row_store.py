@@ -227,7 +227,7 @@ def open_for_reading(
     return connection
 
 
-_raised: list[BaseException] = []
+_caught_exceptions: list[BaseException] = []
 """Exceptions of signal handlers that `_signal_guard` has caught."""
 
 
@@ -241,14 +241,14 @@ def _signal_guard() -> Iterator[int]:
         try:
             yield 0
         except (KeyboardInterrupt, SystemExit) as error:
-            _raised.append(error)
+            _caught_exceptions.append(error)
             yield 1
 
 
 def raise_signal() -> None:
     """Raises the exception of a signal handler that ran during SQLite's work; call it after an error of SQLite."""
-    if _raised:
-        raise _raised.pop()
+    if _caught_exceptions:
+        raise _caught_exceptions.pop()
 
 
 def read_rows(

@@ -74,19 +74,19 @@ def line_blocks(read: Callable[[int], bytes], file: str, encoding: str = "utf-8"
     """
     decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
     first, tail, is_skipping, has_started = 1, "", False, False
-    ended = False
-    while not ended:
+    is_at_end = False
+    while not is_at_end:
         content = read(BLOCK)
-        ended = not content
+        is_at_end = not content
         try:
-            text = decoder.decode(content, ended)
+            text = decoder.decode(content, is_at_end)
         except UnicodeError as error:
             problem = f"from about here on, the file is not {encoding}"
             raise InputError(problem, place=Place(file, first), remedy="State its encoding: --encoding …") from error
         if text and not has_started:
             has_started, text = True, text.removeprefix(_BYTE_ORDER_MARK)
         text = tail + text
-        carriage_return = "" if ended or not text.endswith("\r") else "\r"  # a line feed may follow
+        carriage_return = "" if is_at_end or not text.endswith("\r") else "\r"  # a line feed may follow
         if "\r" in text:
             text = text.removesuffix(carriage_return).replace("\r\n", "\n").replace("\r", "\n")
         lines = text.split("\n")
@@ -95,14 +95,14 @@ def line_blocks(read: Callable[[int], bytes], file: str, encoding: str = "utf-8"
             del lines[0]  # the end of the line that was too long
             is_skipping = False
             first += 1
-        if ended and tail and not is_skipping:
+        if is_at_end and tail and not is_skipping:
             lines.append(tail)
         if lines:
             yield LineBlock(first, lines, _NOT_TEXT.search("\n".join(lines)) is not None)
             first += len(lines)
         if is_skipping:
             tail = ""
-        elif len(tail) > MAX_LINE_CHARS and not ended:
+        elif len(tail) > MAX_LINE_CHARS and not is_at_end:
             yield LineBlock(first, [tail[:MAX_LINE_CHARS]], faulty=False, cut=True)
             tail, is_skipping = "", True
         tail += carriage_return
@@ -451,8 +451,8 @@ class CsvRows:
             try:
                 row = next(reader)
             except csv.Error as error:
-                spanned = reader.line_num > first_line or "unexpected end" in str(error)
-                problem = "a quote is not closed" if spanned else f"not CSV: {error}"
+                spans_lines = reader.line_num > first_line or "unexpected end" in str(error)
+                problem = "a quote is not closed" if spans_lines else f"not CSV: {error}"
                 remedy = 'Put a field with commas in quotes; write a quote within it twice: "say ""hi"""'
                 self._problems.add(line, 1, problem, remedy)
             else:
@@ -470,8 +470,8 @@ def _unquote(cell: str) -> str:
     if '"' not in cell:
         return cell
     inside = cell[1:-1]
-    enclosed = len(cell) > 1 and cell[0] == cell[-1] == '"' and '"' not in inside.replace('""', "")
-    return (inside if enclosed else cell).replace('""', '"')
+    is_enclosed = len(cell) > 1 and cell[0] == cell[-1] == '"' and '"' not in inside.replace('""', "")
+    return (inside if is_enclosed else cell).replace('""', '"')
 
 
 _ENCODING = "--encoding"

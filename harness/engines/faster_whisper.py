@@ -63,7 +63,7 @@ def demand_model_hash(folder: Path, sha256: str) -> Path:
 
 
 class FasterWhisper:
-    """English speech to text on one core, deterministic, 0.4–0.8 CPU seconds per query.
+    """Speech to text on one core, deterministic, 0.4–0.8 CPU seconds per query with the packaged English model.
 
     model: folder of another converted model; None is the packaged one. language: a code of the model's, such as "de".
     PluginError if it cannot be loaded, InputError for a language that the model does not support.

@@ -139,9 +139,9 @@ class _MelFrames:
             node("Clip", ["energy", "least"], "floored"),
             node("Log", ["floored"], "log0"),
         ]
-        for turn, factor in enumerate(scale):
-            constants[f"scale{turn}"] = factor
-            nodes.append(node("Mul", [f"log{turn}", f"scale{turn}"], f"log{turn + 1}"))
+        for index, factor in enumerate(scale):
+            constants[f"scale{index}"] = factor
+            nodes.append(node("Mul", [f"log{index}", f"scale{index}"], f"log{index + 1}"))
         nodes += [
             node("Reshape", [f"log{len(scale)}", "calls"], "decibels"),
             node("ReduceMax", ["decibels"], "loudest", axes=(1,), keepdims=1),
@@ -288,7 +288,7 @@ class CallByCall:
             for embeddings in self._features.process_streaming(samples.tobytes())
             for score in self._classifier.process_streaming(embeddings)
         ]
-        [score] = scores
+        (score,) = scores  # the package completes exactly one
         return score
 
 

@@ -172,11 +172,11 @@ def _demand_runnable(path: Path, interpreter: Any) -> None:
     if not model:
         raise ValueError("the interpreter cannot read it")
     instance = interpreter.TfLiteInterpreterCreate(model, None)
-    prepared = instance and interpreter.TfLiteInterpreterAllocateTensors(instance) == 0
+    is_prepared = instance and interpreter.TfLiteInterpreterAllocateTensors(instance) == 0
     if instance:
         interpreter.TfLiteInterpreterDelete(instance)
     interpreter.TfLiteModelDelete(model)
-    if not prepared:
+    if not is_prepared:
         raise ValueError("the interpreter does not have all of its operators")
 
 

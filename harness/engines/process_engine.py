@@ -237,9 +237,11 @@ class FileExchange:
         except ProtocolFault as fault:
             raise self._end_with_fault(str(fault)) from None
         match line:
-            case FileCompletion(number):
-                if number != self._number:
-                    raise self._end_with_fault(f"reported that another file is done ({number - self._number:+d})")
+            case FileCompletion(file_number):
+                # Numbers count the files of one process, so they depend on the number of workers. Their difference does
+                # not, and the same run writes the same log.
+                if (difference := file_number - self._number) != 0:
+                    raise self._end_with_fault(f"reported that another file is done ({difference:+d})")
                 return True
             case FileRefusal(why):
                 raise self._end_with_refusal(why)
@@ -431,6 +433,7 @@ class UnderstandingProcess(ProcessEngine):
         exchange = self._connection.begin_file()
         exchange.feed(samples)
         reports = [report for report in exchange.take(flush=True) if isinstance(report, EngineEvent)]
+        # A text without words says that nothing was understood, unless the engine reports frames.
         events = [event for event in reports if event.text.strip() or event.intents is not None]
         frames = [event for event in events if event.intents is not None]
         if not events:

@@ -214,10 +214,10 @@ def read_model(content: bytes) -> tuple[Graph, ...]:
 
 def with_output(content: bytes, tensor: int) -> bytes:
     """The model with another tensor as the output of its first graph."""
-    changed = bytearray(content)
+    new_content = bytearray(content)
     position = FlatTable.root(content, b"TFL3").tables(2)[0].element(2, 0)
-    struct.pack_into("<i", changed, position, tensor)
-    return bytes(changed)
+    struct.pack_into("<i", new_content, position, tensor)
+    return bytes(new_content)
 
 
 def _parse_graph(graph: FlatTable, codes: list[int], buffers: list[FlatTable]) -> Graph:

@@ -47,10 +47,10 @@ class VoiceSpec:
 
     def label(self) -> str:
         """A short name for tables, e.g. `espeak:en-us`."""
-        extra = "".join(
+        settings = "".join(
             f"/{value}{unit}" for value, unit in ((self.rate_wpm, "wpm"), (self.pitch, "p")) if value is not None
         )
-        return f"{self.engine}:{self.name}{extra}"
+        return f"{self.engine}:{self.name}{settings}"
 
 
 @frozen

@@ -215,9 +215,9 @@ def level_problem(
         total_dbfs += 10 * math.log10(1 + 10 ** ((noise_dbfs - level_dbfs) / 10))
     if gain_db:
         total_dbfs = min(total_dbfs + gain_db, 0.0)
-    reached = calibration.spl(total_dbfs)
-    if reached > calibration.max_spl + SAME_DB:
+    total_spl = calibration.spl(total_dbfs)
+    if total_spl > calibration.max_spl + SAME_DB:
         additions = [*(["noise"] if noise_dbfs is not None else []), *(["gain"] if gain_db else [])]
         together = f" with its {' and '.join(additions)}" if additions else ""
-        return f"{fixed(reached, 1)} dB{together} is above its max_spl of {exact(calibration.max_spl)} dB"
+        return f"{fixed(total_spl, 1)} dB{together} is above its max_spl of {exact(calibration.max_spl)} dB"
     return "" if level_spl is None or level_dbfs >= -90 else f"{exact(level_spl)} dB needs a level below -90 dBFS"

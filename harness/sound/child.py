@@ -144,11 +144,11 @@ def mute_library_errors() -> None:
         ("libjack.so.0", ("jack_set_error_function", "jack_set_info_function"), _JACK_HANDLER),
     ):
         try:
-            loaded = ctypes.CDLL(library)
+            shared_library = ctypes.CDLL(library)
         except OSError:
             continue
         for setter in setters:
-            getattr(loaded, setter)(handler)
+            getattr(shared_library, setter)(handler)
 
 
 def raise_priority() -> None:

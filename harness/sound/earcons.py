@@ -93,8 +93,8 @@ class _MatchedFilter:
         """
         in_band = self._filter(samples.astype(np.float64))
         correlation = np.abs(correlate(in_band, self._template))
-        cumulated = np.concatenate(([0.0], np.cumsum(in_band**2)))
-        energies = cumulated[self.length :] - cumulated[: -self.length]
+        running_energy = np.concatenate(([0.0], np.cumsum(in_band**2)))
+        energies = running_energy[self.length :] - running_energy[: -self.length]
         return np.asarray(
             correlation / np.sqrt(self._energy * np.maximum(energies, _MIN_POWER * self.length))
         ), energies
@@ -106,9 +106,9 @@ def band_taps(samples: Mono) -> _Values:
     smoothing = np.hanning(15 * size // 4096)
     power = np.convolve(np.abs(np.fft.rfft(samples, size)) ** 2, smoothing / smoothing.sum(), "same")
     in_band = power >= power.max() * 10 ** (-_BAND_DB / 10)
-    widened = np.convolve(in_band, np.ones(2 * int(_BAND_HZ * size / ANALYSIS_HZ) + 1), "same") > 0.5
-    widened[: int(100 * size / ANALYSIS_HZ)] = False  # rumble is louder than anything there
-    response = np.fft.fftshift(np.fft.irfft(widened.astype(np.float64)))
+    pass_band = np.convolve(in_band, np.ones(2 * int(_BAND_HZ * size / ANALYSIS_HZ) + 1), "same") > 0.5
+    pass_band[: int(100 * size / ANALYSIS_HZ)] = False  # rumble is louder than anything there
+    response = np.fft.fftshift(np.fft.irfft(pass_band.astype(np.float64)))
     middle = len(response) // 2
     return np.asarray(response[middle - _HALF_TAPS : middle + _HALF_TAPS + 1] * np.hanning(2 * _HALF_TAPS + 1))
 
@@ -145,8 +145,8 @@ class EarconFinder:
     @property
     def settled(self) -> int:
         """The sample before which no earcon begins that is not reported yet."""
-        searched = min((matcher.next_start for matcher in self._filters), default=self._end)
-        return searched if self._match is None else min(searched, self._match[1] - _AROUND_SAMPLES)
+        searched_to = min((matcher.next_start for matcher in self._filters), default=self._end)
+        return searched_to if self._match is None else min(searched_to, self._match[1] - _AROUND_SAMPLES)
 
     @property
     def _end(self) -> int:
@@ -154,7 +154,7 @@ class EarconFinder:
 
     def feed(self, samples: Mono) -> list[EarconDetection]:
         """Takes the next samples. Returns the earcons that are certain now."""
-        # Of what is searched at once, only the best match and what follows it count.
+        # In small pieces: of the sound that is searched at once, only the best match and what follows it are found.
         pieces = (samples[start : start + _SEARCH_STEP] for start in range(0, len(samples), _SEARCH_STEP))
         return [earcon for piece in pieces for earcon in self._feed_piece(piece)]
 
@@ -206,8 +206,8 @@ class EarconFinder:
         """Whether a match replaces the best so far. One that begins after that has ended is another earcon."""
         if self._match is None:
             return True
-        best, begins, matcher = self._match
-        return score > best and start < begins + matcher.length
+        best_score, best_start, matcher = self._match
+        return score > best_score and start < best_start + matcher.length
 
     def _scores(self, matcher: _MatchedFilter, first: int, end: int) -> tuple[_Values, _Values]:
         """Scores and energies of the starts from `first` to before `end`."""

@@ -250,8 +250,8 @@ class Frames:
             self._samples = np.concatenate((self._samples, samples))
             self._masks = np.concatenate((self._masks, masks))
         while len(self._samples) >= FRAME_SAMPLES:
-            passed = self._high_pass.feed(self._samples[:FRAME_SAMPLES]).astype(np.float32)
-            self._measure(passed, bool(self._masks[:FRAME_SAMPLES].mean() > _MASKED_SHARE))
+            high_passed = self._high_pass.feed(self._samples[:FRAME_SAMPLES]).astype(np.float32)
+            self._measure(high_passed, bool(self._masks[:FRAME_SAMPLES].mean() > _MASKED_SHARE))
             self._samples = self._samples[FRAME_SAMPLES:]
             self._masks = self._masks[FRAME_SAMPLES:]
             yield from self._release_judged()
@@ -278,10 +278,10 @@ class Frames:
         """Asks the detector about its next frames, and yields the frames that it has judged."""
         size = self._detector.frame_samples
         while len(self._normalised) >= size:
-            scaled = np.clip(self._normalised[:size] * 32767, -32768, 32767).astype(np.int16)
+            pcm = np.clip(self._normalised[:size] * 32767, -32768, 32767).astype(np.int16)
             self._normalised = self._normalised[size:]
             self._judged += size
-            speech = self._detector.is_speech(scaled)
+            speech = self._detector.is_speech(pcm)
             # A frame gets the decision for the detector's frame that contains its middle.
             while self._waiting and self._waiting[0].index * FRAME_SAMPLES + FRAME_SAMPLES // 2 < self._judged:
                 frame = self._waiting.popleft()

@@ -51,8 +51,8 @@ def locate(recording: Mono, stimulus: Mono) -> StimulusLocation | None:
     x = np.diff(stimulus.astype(np.float64), prepend=0.0)
     y = np.diff(recording.astype(np.float64), prepend=float(recording[0]))
     energy = float(np.dot(x, x))
-    running = np.concatenate(([0.0], np.cumsum(y * y)))
-    energies = running[len(x) :] - running[: -len(x)]  # of the recording at each lag
+    running_energy = np.concatenate(([0.0], np.cumsum(y * y)))
+    energies = running_energy[len(x) :] - running_energy[: -len(x)]  # of the recording at each lag
     if energy < 1e-9 or float(energies.max()) < 1e-9:
         return None
     # Where almost no sound was recorded, dividing by almost zero would look like a match.

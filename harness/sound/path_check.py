@@ -45,14 +45,14 @@ def find(recording: Samples, probe: Samples) -> StimulusLocation:
         raise ValueError("the recording is shorter than the chirp")
     template = probe.astype(np.float64)
     signal = recording.astype(np.float64)
-    match: _FLOAT64 = correlate(signal, template)
-    running = np.concatenate(([0.0], np.cumsum(signal**2)))
-    energy = running[len(template) :] - running[: -len(template)]
+    correlation: _FLOAT64 = correlate(signal, template)
+    running_energy = np.concatenate(([0.0], np.cumsum(signal**2)))
+    energy = running_energy[len(template) :] - running_energy[: -len(template)]
     template_energy = float(np.sum(template**2))
     # Silence correlates with nothing; the floor keeps rounding noise from looking like a match.
-    score = match / np.sqrt(np.maximum(energy, 1e-9 * template_energy) * template_energy)
+    score = correlation / np.sqrt(np.maximum(energy, 1e-9 * template_energy) * template_energy)
     peak = int(np.argmax(np.abs(score)))  # a path may turn the sign of the sound
-    return StimulusLocation(parabola_top(np.abs(match), peak), abs(float(score[peak])))
+    return StimulusLocation(parabola_top(np.abs(correlation), peak), abs(float(score[peak])))
 
 
 HEARD_FROM = 0.5
@@ -140,8 +140,8 @@ def path_figures(check: PathCheck) -> dict[str, object]:
         "path_spread_ms": None if check.spread_ms is None else round(check.spread_ms, 3),
     }
     for name in ("round_trip_ms", "path_ms", "level_dbfs"):
-        three = [round(value, 3) for value in _percentiles(check, name)] if check.heard else (None, None, None)
-        figures[name] = dict(zip(("p5", "p50", "p95"), three, strict=True))
+        percentiles = [round(value, 3) for value in _percentiles(check, name)] if check.heard else (None, None, None)
+        figures[name] = dict(zip(("p5", "p50", "p95"), percentiles, strict=True))
     return figures
 
 
@@ -244,10 +244,10 @@ def check_path(
             error_s = max(error_s, start.error_s)
             # Not before the call: that would find the previous chirp again.
             from_s = max(called_s, start.at_s - LEAD_S)
-            recording, exact_s = ring.cut(from_s, start.at_s + probe.duration_s + TAIL_S, wait_s=TAIL_S + 2.0)
+            recording, first_s = ring.cut(from_s, start.at_s + probe.duration_s + TAIL_S, wait_s=TAIL_S + 2.0)
             match = find(recording.samples, probe.samples)
             first = round(match.start)
-            arrived_s = exact_s + match.start / recording.rate_hz
+            arrived_s = first_s + match.start / recording.rate_hz
             measurement = ChirpMeasurement(
                 round_trip_ms=(arrived_s - called_s) * 1000,
                 path_ms=(arrived_s - start.at_s) * 1000,

@@ -214,14 +214,14 @@ class Playback:
                 if stamp.at_s > now_s:
                     return
                 with self._lock:
-                    removed = self._plays.pop(number, None) is None
-                if not removed:
+                    is_gone = self._plays.pop(number, None) is None
+                if not is_gone:
                     self._on_ended(play.play_id, stamp, play.complete)
 
     def _end_plays(self, stamp: Stamp, only: int | None = None) -> None:
         """Ends plays that cannot continue. only: number of the only one to be ended; None ends all."""
         with self._lock:
             numbers = [only] if only is not None else sorted(self._plays)
-            removed = [play for number in numbers if (play := self._plays.pop(number, None)) is not None]
-        for play in removed:
+            ended_plays = [play for number in numbers if (play := self._plays.pop(number, None)) is not None]
+        for play in ended_plays:
             self._on_ended(play.play_id, stamp, False)

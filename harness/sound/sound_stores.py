@@ -28,8 +28,8 @@ def is_address(path: str) -> bool:
 
 def local_path(path: str) -> str | None:
     """The path of a local file that an address names (`file:///a/b.wav`), or None."""
-    scheme, _, rest = path.partition("://")
-    return rest if scheme in ("file", "local") and "::" not in rest else None
+    scheme, _, path_in_scheme = path.partition("://")
+    return path_in_scheme if scheme in ("file", "local") and "::" not in path_in_scheme else None
 
 
 def kind_of_store(address: str) -> str:

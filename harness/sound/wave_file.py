@@ -180,13 +180,13 @@ class _Sizes:
     """The sizes in a header and of its file, in bytes.
 
     data, riff: sizes of the `data` and RIFF chunks. long_data: size of the sound in a `ds64` chunk; None without.
-    at: where the sound begins. length: size of the file.
+    offset: where the sound begins. length: size of the file.
     """
 
     data: int
     long_data: int | None
     riff: int
-    at: int
+    offset: int
     length: int
 
     @property
@@ -195,9 +195,9 @@ class _Sizes:
         return self.data if self.data != _UNKNOWN_32 or self.long_data is None else self.long_data
 
     @property
-    def rest(self) -> int:
+    def available(self) -> int:
         """Number of bytes in the file from the beginning of its sound."""
-        return self.length - self.at
+        return self.length - self.offset
 
     @property
     def is_unknown(self) -> bool:
@@ -205,14 +205,14 @@ class _Sizes:
         if self.data == _UNKNOWN_32 and self.long_data is not None:
             return self.long_data in (0, 0xFFFFFFFFFFFFFFFF)
         if self.data:
-            return self.data > self.rest and _is_streamed(self.data)
+            return self.data > self.available and _is_streamed(self.data)
         # A length of 0 is meant if the RIFF chunk continues after it. Otherwise it was never filled in.
-        return self.riff == 0 or _is_streamed(self.riff) or self.riff + 8 <= self.at
+        return self.riff == 0 or _is_streamed(self.riff) or self.riff + 8 <= self.offset
 
     @property
     def is_too_big(self) -> bool:
         """Whether the length counts parts of the header as sound."""
-        return self.declared - self.rest in (*_WRONG_EXCESSES, self.at, self.at - 8)
+        return self.declared - self.available in (*_WRONG_EXCESSES, self.offset, self.offset - 8)
 
 
 def _sound_size(file: BinaryIO, sizes: _Sizes, min_trailing_bytes: float, order: str, assumed: str) -> tuple[int, str]:
@@ -222,28 +222,28 @@ def _sound_size(file: BinaryIO, sizes: _Sizes, min_trailing_bytes: float, order:
     not count as sound. order: byte order of the header, as in `struct`.
     """
     notes = [assumed] if assumed else []
-    size, rest = sizes.declared, sizes.rest
-    if size == rest:
+    size, available = sizes.declared, sizes.available
+    if size == available:
         return size, "; ".join(notes)
     if sizes.is_unknown:
-        return rest, "; ".join([*notes, "the header declares no length, so all that follows is read as sound"])
-    if size > rest:
+        return available, "; ".join([*notes, "the header declares no length, so all that follows is read as sound"])
+    if size > available:
         if not sizes.is_too_big:
-            raise truncated_error(size, rest)
-        note = f"the header declares {size} bytes of sound, but the file ends after {rest}, which are read"
-        return rest, "; ".join([*notes, note])
-    file.seek(sizes.at + size)
-    trailing = rest - size
+            raise truncated_error(size, available)
+        note = f"the header declares {size} bytes of sound, but the file ends after {available}, which are read"
+        return available, "; ".join([*notes, note])
+    file.seek(sizes.offset + size)
+    trailing = available - size
     next_bytes = file.read(12)
     if trailing < min_trailing_bytes or _is_chunk(next_bytes, trailing, order) or next_bytes.startswith(_TAGS):
         if trailing >= min_trailing_bytes and (next_bytes[:4] == b"data" or is_wave(next_bytes)):
             kind = "another WAVE file" if is_wave(next_bytes) else "a second `data` chunk"
             notes.append(f"{kind} of {trailing} bytes follows the sound and is not read")
         return size, "; ".join(notes)
-    if _is_zero(file, sizes.at + size):
+    if _is_zero(file, sizes.offset + size):
         return size, "; ".join(notes)
-    note = f"the header declares {size} of {rest} bytes of sound; the rest is read as well"
-    return rest, "; ".join([*notes, note])
+    note = f"the header declares {size} of {available} bytes of sound; the rest is read as well"
+    return available, "; ".join([*notes, note])
 
 
 def _min_trailing_bytes(form: bytes, order: str) -> float:
@@ -526,12 +526,12 @@ def _flac_number(head: bytes) -> int | None:
     ones = 8 - (~head[4] & 0xFF).bit_length()
     if ones in (1, 8):
         return None
-    coded = max(1, ones)
+    number_bytes = max(1, ones)
     number = head[4] & (0x7F >> ones)
-    for byte in head[5 : 4 + coded]:
+    for byte in head[5 : 4 + number_bytes]:
         number = number << 6 | byte & 0x3F
     extra_bytes = {6: 1, 7: 2}.get(head[2] >> 4, 0) + {12: 1, 13: 2, 14: 2}.get(head[2] & 15, 0)
-    return None if _crc(head[: 4 + coded + extra_bytes + 1], 0x07, 8) else number
+    return None if _crc(head[: 4 + number_bytes + extra_bytes + 1], 0x07, 8) else number
 
 
 def _crc(content: bytes, polynomial: int, bits: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 from pathlib import Path
 
 import numpy as np
@@ -97,7 +98,7 @@ class Listener:
         answers = []
         if len(self._rest):
             # First the frames that begin in the remainder, then the sound itself, which is not copied.
-            rest_frames = -(-len(self._rest) // HOP_SAMPLES)
+            rest_frames = math.ceil(len(self._rest) / HOP_SAMPLES)
             head = rest_frames * HOP_SAMPLES - len(self._rest)
             first_samples = np.concatenate([self._rest, sound[: head + WINDOW_SAMPLES - HOP_SAMPLES]])
             if head + WINDOW_SAMPLES - HOP_SAMPLES > len(sound):
@@ -157,7 +158,7 @@ def _pack(network: KernelNetwork, memory: list[object]) -> int:
     layers = (_CLayer * len(network.layers))(*(_pack_layer(layer, memory) for layer in network.layers))
     answer, levels = network.answer.copy(), quantised(network)
     first = ctypes.addressof(layers)
-    packed = _CNetwork(
+    c_network = _CNetwork(
         layers=len(layers),
         stride=network.stride,
         width=network.width,
@@ -166,8 +167,8 @@ def _pack(network: KernelNetwork, memory: list[object]) -> int:
         answer=answer.ctypes.data,
         quantised=levels.ctypes.data,
     )
-    memory += [packed, layers, answer, levels]
-    return ctypes.addressof(packed)
+    memory += [c_network, layers, answer, levels]
+    return ctypes.addressof(c_network)
 
 
 def quantised(network: KernelNetwork) -> npt.NDArray[np.int8]:
@@ -182,17 +183,17 @@ def _pack_layer(layer: Layer, memory: list[object]) -> _CLayer:
     inputs = layer.weights.shape[1]
     padded = _round_up(inputs, 8 if layer.stride > 1 else 16)
     outputs = padded if layer.kind is LayerKind.DEPTHWISE else _round_up(len(layer.multiplier), 16)
-    extra = [(0, 0), (0, padded - inputs)]
+    weight_padding = [(0, 0), (0, padded - inputs)]
     if layer.kind is LayerKind.DENSE:
-        extra.append((0, outputs - len(layer.multiplier)))
-    spare = (0, outputs - len(layer.multiplier))
+        weight_padding.append((0, outputs - len(layer.multiplier)))
+    output_padding = (0, outputs - len(layer.multiplier))
     mantissa, exponent = _fixed_point(layer.multiplier)
-    shift = np.pad(-exponent, spare)
+    shift = np.pad(-exponent, output_padding)
     half = np.where(shift > 0, 1 << np.maximum(shift - 1, 0), 0)
-    away = np.where((shift > 0) & np.pad(layer.away, spare), -1, 0)
+    away = np.where((shift > 0) & np.pad(layer.away, output_padding), -1, 0)
     arrays = [
-        np.pad(layer.weights, extra).astype(np.float32), np.pad(layer.bias, spare).astype(np.float32),
-        *(values.astype(np.int32) for values in (np.pad(mantissa, spare), half, away, shift)),
+        np.pad(layer.weights, weight_padding).astype(np.float32), np.pad(layer.bias, output_padding).astype(np.float32),
+        *(values.astype(np.int32) for values in (np.pad(mantissa, output_padding), half, away, shift)),
         np.pad(layer.start, ((0, 0), (0, padded - inputs))).astype(np.float32),
     ]  # fmt: skip
     arrays = [np.ascontiguousarray(array) for array in arrays]

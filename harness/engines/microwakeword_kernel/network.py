@@ -128,14 +128,19 @@ class _GraphReader:
     def read(self) -> KernelNetwork:
         """Reads the whole graph. UnsupportedModel, with the reason, if it is not a chain of layers."""
         graph = self._graph
-        has_one_each = len(graph.inputs) == 1 and len(graph.outputs) == 1
+        has_one_input_and_output = len(graph.inputs) == 1 and len(graph.outputs) == 1
         ends = (*graph.inputs, *graph.outputs)
-        if not has_one_each or not all(0 <= number < len(graph.tensors) for number in ends):
+        if not has_one_input_and_output or not all(0 <= number < len(graph.tensors) for number in ends):
             raise UnsupportedModel("the model does not have one input and one output")
-        entry, end = graph.tensors[graph.inputs[0]], graph.tensors[graph.outputs[0]]
-        if entry.type != _INT8 or len(entry.shape) != 3 or entry.shape[0] != 1 or end.type not in (_INT8, _UINT8):
-            raise UnsupportedModel(f"the input is {entry.shape}, of type {entry.type}")
-        self._flows[graph.inputs[0]] = _Flow(0, entry.shape[1], 0, entry.shape[2])
+        input_tensor, output_tensor = graph.tensors[graph.inputs[0]], graph.tensors[graph.outputs[0]]
+        if (
+            input_tensor.type != _INT8
+            or len(input_tensor.shape) != 3
+            or input_tensor.shape[0] != 1
+            or output_tensor.type not in (_INT8, _UINT8)
+        ):
+            raise UnsupportedModel(f"the input is {input_tensor.shape}, of type {input_tensor.type}")
+        self._flows[graph.inputs[0]] = _Flow(0, input_tensor.shape[1], 0, input_tensor.shape[2])
         steps: dict[int, Callable[[Operator], None]] = {
             Op.RESHAPE: self._reshape, Op.READ_VARIABLE: self._read_variable, Op.CONCATENATION: self._concatenate,
             Op.STRIDED_SLICE: self._slice, Op.SPLIT: self._split, Op.SPLIT_V: self._split, Op.CONV_2D: self._dense,
@@ -158,14 +163,14 @@ class _GraphReader:
         if graph.outputs[0] not in self._answers or self._layers[-1].kind is not LayerKind.ANSWER:
             raise UnsupportedModel("the chain does not end in the model's output")
         return KernelNetwork(
-            stride=entry.shape[1],
-            width=entry.shape[2],
-            input_scale=float(entry.scales[0]),
-            input_zero=entry.zero,
+            stride=input_tensor.shape[1],
+            width=input_tensor.shape[2],
+            input_scale=float(input_tensor.scales[0]),
+            input_zero=input_tensor.zero,
             layers=tuple(self._layers),
             answer=self._answers[graph.outputs[0]],
-            output_scale=float(end.scales[0]),
-            output_zero=end.zero,
+            output_scale=float(output_tensor.scales[0]),
+            output_zero=output_tensor.zero,
         )
 
     def _reshape(self, op: Operator) -> None:
@@ -236,9 +241,9 @@ class _GraphReader:
         flow, weights, bias, multiplier = self._read_weights(op)
         outputs, taps, columns, inputs = weights.shape
         stride = 1 if flow.into else self._graph.tensors[self._graph.inputs[0]].shape[1]
-        one_frame = taps == flow.frames and columns == 1 and inputs == flow.width and not flow.first
-        dilated = op.integer(4, 1) != 1 or op.integer(5, 1) != 1
-        if not one_frame or dilated:
+        gives_one_frame = taps == flow.frames and columns == 1 and inputs == flow.width and not flow.first
+        is_dilated = op.integer(4, 1) != 1 or op.integer(5, 1) != 1
+        if not gives_one_frame or is_dilated:
             raise UnsupportedModel(f"a convolution of {taps} taps over {flow.frames} frames")
         self._add_layer(
             op.outputs[0],
@@ -256,8 +261,8 @@ class _GraphReader:
         """Adds a depthwise layer, or remembers a part of one until its channels are concatenated."""
         flow, weights, bias, multiplier = self._read_weights(op)
         _, taps, columns, outputs = weights.shape
-        dilated = op.integer(5, 1) != 1 or op.integer(6, 1) != 1
-        if taps != flow.frames or columns != 1 or outputs != flow.width or op.integer(3) != 1 or dilated:
+        is_dilated = op.integer(5, 1) != 1 or op.integer(6, 1) != 1
+        if taps != flow.frames or columns != 1 or outputs != flow.width or op.integer(3) != 1 or is_dilated:
             raise UnsupportedModel(f"a depthwise convolution of {taps} taps over {flow.frames} frames")
         if op.byte(4):
             raise UnsupportedModel("a depthwise convolution with an activation")
@@ -302,7 +307,7 @@ class _GraphReader:
     def _connect(self, op: Operator) -> None:
         """Adds the layer with one output."""
         flow = self._flows[op.inputs[0]]
-        entry, end = self._graph.tensors[op.inputs[0]], self._graph.tensors[op.outputs[0]]
+        input_tensor, output_tensor = self._graph.tensors[op.inputs[0]], self._graph.tensors[op.outputs[0]]
         weights = self._constant(op.inputs[1])
         scales = self._graph.tensors[op.inputs[1]].scales
         if weights.shape != (1, flow.frames * flow.width) or flow.first or not self._is_whole_width(flow):
@@ -310,7 +315,7 @@ class _GraphReader:
         if len(scales) != 1 or self._graph.tensors[op.inputs[1]].zero:
             raise UnsupportedModel("a dense layer with a scale per channel")
         # The library multiplies these two scales as float32 before it continues in float64.
-        multiplier = (entry.scales[:1] * scales).astype(np.float64) / end.scales.astype(np.float64)
+        multiplier = (input_tensor.scales[:1] * scales).astype(np.float64) / output_tensor.scales.astype(np.float64)
         self._add_layer(
             op.outputs[0],
             kind=LayerKind.ANSWER,
@@ -322,35 +327,48 @@ class _GraphReader:
             away=np.zeros(1, np.bool_),
             activation=op.byte(0),
         )
-        self._last = end
+        self._last = output_tensor
 
     def _logistic(self, op: Operator) -> None:
         """Computes the model's output for each value of the last layer, as the library does: in float32."""
-        end = self._graph.tensors[op.outputs[0]]
-        if self._last is not self._graph.tensors[op.inputs[0]] or end.type != _INT8:
+        output_tensor = self._graph.tensors[op.outputs[0]]
+        if self._last is not self._graph.tensors[op.inputs[0]] or output_tensor.type != _INT8:
             raise UnsupportedModel("a logistic function of something other than the output")
         levels = self._last.scales[0] * (np.arange(-128, 128) - self._last.zero).astype(np.float32)
-        raw = np.float32(1) / (np.float32(1) + np.exp(-levels)) * (np.float32(1) / end.scales[0])
-        self._answers[op.outputs[0]] = _clipped_bytes(np.floor(raw + np.float32(0.5)) + end.zero, -128, 127)
+        raw = np.float32(1) / (np.float32(1) + np.exp(-levels)) * (np.float32(1) / output_tensor.scales[0])
+        self._answers[op.outputs[0]] = _clipped_bytes(np.floor(raw + np.float32(0.5)) + output_tensor.zero, -128, 127)
 
     def _requantise(self, op: Operator) -> None:
         """Turns int8 outputs into uint8 ones of the same scale."""
-        entry, end = self._graph.tensors[op.inputs[0]], self._graph.tensors[op.outputs[0]]
-        if entry.type != _INT8 or end.type != _UINT8 or entry.scales[0] != end.scales[0]:
+        input_tensor, output_tensor = self._graph.tensors[op.inputs[0]], self._graph.tensors[op.outputs[0]]
+        if (
+            input_tensor.type != _INT8
+            or output_tensor.type != _UINT8
+            or input_tensor.scales[0] != output_tensor.scales[0]
+        ):
             raise UnsupportedModel("a change of scale")
         values = self._answers[op.inputs[0]].view(np.int8).astype(np.float32)
-        self._answers[op.outputs[0]] = _clipped_bytes(values - entry.zero + end.zero, 0, 255)
+        self._answers[op.outputs[0]] = _clipped_bytes(values - input_tensor.zero + output_tensor.zero, 0, 255)
 
     def _read_weights(
         self, op: Operator
     ) -> tuple[_Flow, npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         flow = self._flows[op.inputs[0]]
         tensors = self._graph.tensors
-        entry, weights, end = tensors[op.inputs[0]], tensors[op.inputs[1]], tensors[op.outputs[0]]
-        outputs = end.shape[3]
-        if weights.type != _INT8 or len(weights.scales) != outputs or end.type != _INT8 or end.shape[1:3] != (1, 1):
+        input_tensor, weights, output_tensor = tensors[op.inputs[0]], tensors[op.inputs[1]], tensors[op.outputs[0]]
+        outputs = output_tensor.shape[3]
+        if (
+            weights.type != _INT8
+            or len(weights.scales) != outputs
+            or output_tensor.type != _INT8
+            or output_tensor.shape[1:3] != (1, 1)
+        ):
             raise UnsupportedModel("a convolution that is not int8 with a scale per channel and one frame per step")
-        multiplier = entry.scales.astype(np.float64) * weights.scales.astype(np.float64) / end.scales.astype(np.float64)
+        multiplier = (
+            input_tensor.scales.astype(np.float64)
+            * weights.scales.astype(np.float64)
+            / output_tensor.scales.astype(np.float64)
+        )
         return flow, self._constant(op.inputs[1]), self._bias(op, outputs), multiplier
 
     def _add_layer(
@@ -366,8 +384,8 @@ class _GraphReader:
         state = self._states.get(flow.into, np.zeros((0, flow.width), np.int64))
         if not 0 <= history <= len(state):
             raise UnsupportedModel(f"{history} out of {len(state)} frames of history")
-        end = self._graph.tensors[output]
-        low = max(-128, end.zero) if activation == _RELU else -128
+        output_tensor = self._graph.tensors[output]
+        low = max(-128, output_tensor.zero) if activation == _RELU else -128
         if multiplier.shape != away.shape or bias.shape != away.shape or not np.isfinite(multiplier).all():
             raise UnsupportedModel("a bias or a scale that is not one per channel")
         sums = np.abs(weights).sum(axis=(0, 1) if kind is LayerKind.DENSE else 0).max() * 255 + np.abs(bias).max()
@@ -381,9 +399,9 @@ class _GraphReader:
             start=state[len(state) - history :],
             multiplier=multiplier,
             away=away,
-            zero=end.zero,
-            low=low - end.zero,
-            high=127 - end.zero,
+            zero=output_tensor.zero,
+            low=low - output_tensor.zero,
+            high=127 - output_tensor.zero,
         )
         self._layers.append(layer)
         self._flows[output] = _Flow(len(self._layers), 1, 0, len(multiplier))

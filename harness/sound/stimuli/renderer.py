@@ -320,7 +320,7 @@ class Renderer:
         lead = 0 if recipe.whole else round(LEAD_S * rate)
         listening = bool(recipe.lead_in_s or recipe.tail_s)
         gap = round(recipe.gap_ms * rate / 1000)
-        placed: list[tuple[int, Samples]] = []
+        placed_sounds: list[tuple[int, Samples]] = []
         parts: list[Part] = []
         for role, utterance in pieces:
             samples, start, end = self._cut_utterance(utterance, recipe)
@@ -329,11 +329,13 @@ class Renderer:
                 parts.append(Part(Role.GAP, parts[-1].end_sample, active_at))
             else:
                 active_at = max(lead + start, round(recipe.lead_in_s * rate))
-            placed.append((active_at - start, samples))
+            placed_sounds.append((active_at - start, samples))
             parts.append(Part(role, active_at, active_at + end - start, _text(utterance)))
-        length = max(placed[-1][0] + len(placed[-1][1]) + lead, parts[-1].end_sample + round(recipe.tail_s * rate))
+        length = max(
+            placed_sounds[-1][0] + len(placed_sounds[-1][1]) + lead, parts[-1].end_sample + round(recipe.tail_s * rate)
+        )
         mix = np.zeros(length, dtype=np.float32)
-        for position, samples in placed:
+        for position, samples in placed_sounds:
             mix[position : position + len(samples)] += samples
         waveform, level_dbfs = Waveform(mix, rate), recipe.level_dbfs
         if recipe.as_recorded:
@@ -357,9 +359,11 @@ class Renderer:
             return channel.apply_channel(_limit_to_full_scale(waveform), recipe.channel), tuple(parts)
         margin = 0 if listening or recipe.whole else round(max(MARGIN_S, recipe.noise.ramp_s) * rate)
         noise = _noise_for_speech(recipe.noise, waveform, level_dbfs, parts, length + 2 * margin, seed)
-        mixed = _with_ramps(noise, recipe.noise.ramp_s, margin + parts[0].start_sample, margin + parts[-1].end_sample)
-        mixed[margin : margin + length] += waveform.samples
-        loud = Waveform(mixed, rate)
+        noisy_mix = _with_ramps(
+            noise, recipe.noise.ramp_s, margin + parts[0].start_sample, margin + parts[-1].end_sample
+        )
+        noisy_mix[margin : margin + length] += waveform.samples
+        loud = Waveform(noisy_mix, rate)
         if not recipe.whole:
             refuse_clipping(loud, level_dbfs, f"{_label(recipe)} with its noise", as_recorded=recipe.as_recorded)
         moved_parts = tuple(
@@ -376,7 +380,7 @@ class Renderer:
         assert level is not None, recipe
         # An opening may have a gap, but neither a wake phrase nor a query of its own.
         first = next(part.start_sample for part in rendered.parts if part.role is main.parts[0].role)
-        begins, count = first - main.parts[0].start_sample, len(main.waveform.samples)
+        main_start, count = first - main.parts[0].start_sample, len(main.waveform.samples)
         as_heard, noise_by_player = rendered.waveform.samples.copy(), {}
         # The same recording from all players adds up by amplitude here; in a room, it adds up by power.
         share = len(noise.players) if noise.kind is NoiseKind.RECORDING else np.sqrt(len(noise.players))
@@ -387,9 +391,9 @@ class Renderer:
             loud = amplify(Waveform(ramped, rate), gain_db)
             refuse_clipping(loud, noise.dbfs(level.level_dbfs) + gain_db, f"the noise at {player}")
             track = np.zeros(len(as_heard), dtype=np.float32)
-            track[begins : begins + count] = loud.samples
+            track[main_start : main_start + count] = loud.samples
             noise_by_player[player] = Waveform(track, rate)
-            as_heard[begins : begins + count] += ramped / np.float32(share)
+            as_heard[main_start : main_start + count] += ramped / np.float32(share)
         return replace(rendered, beside=noise_by_player, as_heard=Waveform(np.clip(as_heard, -1.0, 1.0), rate))
 
     def _render_opening(self, recipe: StimulusRecipe, opening: Opening) -> RenderedStimulus:
@@ -407,14 +411,16 @@ class Renderer:
         main, first = self.render(replace(recipe, opening=None)), render_words(opening.say)
         begins = first.parts[-1].end_sample + round(opening.pause_s * recipe.rate_hz) - main.parts[0].start_sample
         shift = max(0, -begins)
-        placed = [(shift, first, Role.OPENING), (shift + begins, main, None)]
+        placed_stimuli = [(shift, first, Role.OPENING), (shift + begins, main, None)]
         if opening.then:
-            placed.append((shift + begins + len(main.waveform.samples), render_words(opening.then), Role.CLOSING))
+            placed_stimuli.append(
+                (shift + begins + len(main.waveform.samples), render_words(opening.then), Role.CLOSING)
+            )
         mix = np.zeros(
-            max(position + len(stimulus.waveform.samples) for position, stimulus, _ in placed), dtype=np.float32
+            max(position + len(stimulus.waveform.samples) for position, stimulus, _ in placed_stimuli), dtype=np.float32
         )
         parts: list[Part] = []
-        for position, stimulus, role in placed:
+        for position, stimulus, role in placed_stimuli:
             mix[position : position + len(stimulus.waveform.samples)] += stimulus.waveform.samples
             roles = {} if role is None else {Role.QUERY: Role.REQUEST, stimulus.parts[0].role: role}
             for part in stimulus.parts:
@@ -422,7 +428,7 @@ class Renderer:
                 parts.append(Part(roles.get(part.role, part.role), start, end, part.text))
         waveform = Waveform(mix, recipe.rate_hz)
         refuse_clipping(waveform, max(recipe.level_dbfs, opening.level_dbfs), f"{_label(recipe)} with its opening")
-        key = "|".join(stimulus.sha256 for _, stimulus, _ in placed)
+        key = "|".join(stimulus.sha256 for _, stimulus, _ in placed_stimuli)
         return RenderedStimulus(waveform, tuple(parts), content_hash(key, waveform, tuple(parts)))
 
     def _render_ambience(self, ambience: Ambience, recipe: StimulusRecipe, seed: int) -> Waveform:

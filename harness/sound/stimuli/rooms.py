@@ -44,14 +44,17 @@ def apply_room(waveform: Waveform, placement: Placement) -> Waveform:
     if placement.problem:
         raise InputError(placement.problem, remedy="Correct `rooms`, `distance_m` or `angle_deg`")
     response, direct = _response(placement, waveform.rate_hz)
-    from scipy.signal import oaconvolve  # here, since it takes long to import and few runs have a room
+    from scipy.signal import oaconvolve  # imported here: slow, and few runs have a room
 
     reverberant = oaconvolve(waveform.samples.astype(np.float64), response)[direct:]
     return Waveform(np.asarray(reverberant, dtype=np.float32), waveform.rate_hz)
 
 
 def made_by(room: RoomSpec) -> str | None:
-    """What decides the sound of a room beside its keys and files: the version of the library, and later corrections."""
+    """What decides the sound of a room beside its keys and files: the version of the library, and later corrections.
+
+    It is part of the cache key. The words for a correction are in the keys of stored stimuli, so they must not change.
+    """
     if room.box is None:
         return "scaled to the rate" if room.level_at is LevelAt.TALKER else None
     version = str(_pyroomacoustics().__version__)

@@ -194,7 +194,7 @@ def test_an_endless_device_file_is_refused(scored: list[str]) -> None:
     for verb in (["report", "/dev/zero"], ["snor", "--output-format", "lsn", "/dev/zero"], [*scored[:4], "/dev/zero"]):
         result = run(*verb)
         assert result.returncode == 2
-        assert b"/dev/zero: this device never ends. Give a file" in result.stderr
+        assert b"/dev/zero: this device never ends. Use a file" in result.stderr
 
 
 def test_a_mistake_that_many_rows_share_is_printed_five_times_and_counted(tmp_path: Path) -> None:

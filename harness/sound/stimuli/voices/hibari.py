@@ -106,8 +106,8 @@ class HibariVoice:
         """The name of each voice, and whether its model is installed."""
         folder = self._registry["cache_dir"]()
         return tuple(
-            (name, bool(entry.get("bundled")) or os.path.exists(os.path.join(folder, entry["file"])))
-            for name, entry in self._registry["VOICES"].items()
+            (name, bool(voice_facts.get("bundled")) or os.path.exists(os.path.join(folder, voice_facts["file"])))
+            for name, voice_facts in self._registry["VOICES"].items()
         )
 
 

@@ -56,10 +56,12 @@ def excerpt(text: str, length: int = 60) -> str:
 def unknown_name(engine: str, name: str, known_names: Iterable[str]) -> VoiceError:
     """The error for a voice that an engine does not have, with the nearest names."""
     names = sorted(known_names)
-    folded: dict[str, str] = {}
-    for entry in names:
-        folded.setdefault(entry.casefold(), entry)
-    similar = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)]
+    names_by_key: dict[str, str] = {}
+    for known_name in names:
+        names_by_key.setdefault(known_name.casefold(), known_name)
+    similar = [
+        names_by_key[match] for match in difflib.get_close_matches(name.casefold(), names_by_key, n=3, cutoff=0.5)
+    ]
     suggestion = f"Did you mean {' or '.join(similar)}? " if similar else ""
     return VoiceError(
         f"{engine} has no voice named {name!r}",
