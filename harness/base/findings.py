@@ -196,9 +196,8 @@ def explain_error(detail: ErrorDetails) -> tuple[str, str]:
         case "written":
             return str(context["what"]), str(context["remedy"])
         case "value_error":
-            return str(
-                context["error"]
-            ), "Change the value; docs/reference/keys-bench.md lists the options of each driver"
+            remedy = "Change the value; docs/reference/keys-bench.md lists the options of each driver"
+            return str(context["error"]), remedy
     return f"{value_text} is not valid here", "See docs/reference/keys-scenario.md and keys-bench.md for valid values"
 
 

@@ -36,7 +36,7 @@ class Group(StrEnum):
     UNDERSTANDERS = "harness.understanders"
 
 
-_PROGRAMS = "Run it as a program, docs/how-to/measure-a-program.md: -t 'process:python3 examples/"
+_PROGRAMS = "Run it as a program (docs/how-to/measure-a-program.md): -t 'process:python3 examples/"
 _REMOVED = {
     (Group.OFFLINE_ENGINES, "livekit"): f"{_PROGRAMS}livekit_engine.py FILE.onnx'",
     (Group.OFFLINE_ENGINES, "pocketsphinx_grammar"): f"{_PROGRAMS}grammar_engine.py FILE.gram'",

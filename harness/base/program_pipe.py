@@ -51,7 +51,7 @@ class ProgramPipe:
         self._noun, self._input_noun = noun, input_noun
         self._remedy = remedy or HANG_REMEDY
         self._lines: deque[bytes] = deque()
-        self._unread = 0
+        self._unread_bytes = 0
         self._partial_line = b""
         self._stderr_lines: deque[str] = deque(maxlen=_MAX_QUOTED_LINES)
         self._partial_stderr = b""
@@ -108,7 +108,7 @@ class ProgramPipe:
             pass
         lines = [self._decode_line(line) for line in self._lines]
         self._lines.clear()
-        self._unread = 0
+        self._unread_bytes = 0
         return lines
 
     def read_line(self, limit_s: float, waiting_for: str, remedy: str = "") -> str | None:
@@ -119,7 +119,7 @@ class ProgramPipe:
         if not self._lines:
             return None
         raw_line = self._lines.popleft()
-        self._unread -= len(raw_line)
+        self._unread_bytes -= len(raw_line)
         return self._decode_line(raw_line)
 
     def exit_status(self) -> int:
@@ -193,12 +193,12 @@ class ProgramPipe:
             return
         *lines, self._partial_line = (self._partial_line + content).split(b"\n")
         self._lines += lines
-        self._unread += sum(map(len, lines))
+        self._unread_bytes += sum(map(len, lines))
         if len(self._partial_line) > MAX_LINE_BYTES or any(len(line) > MAX_LINE_BYTES for line in lines):
             raise self.fault(
                 f"wrote a line of more than {MAX_LINE_BYTES} bytes", "Write short JSON objects, one per line"
             )
-        if self._unread > _MAX_UNREAD_BYTES:
+        if self._unread_bytes > _MAX_UNREAD_BYTES:
             raise self.fault(f"writes lines faster than it receives {self._input_noun}", "Write one line per result")
 
     def _read_stderr(self) -> None:

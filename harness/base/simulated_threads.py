@@ -301,18 +301,19 @@ class _Lock:
 class _Condition(threading.Condition):
     def __init__(self, world: SimulatedThreads, lock: Any) -> None:
         self._world = world
-        self._held: Any = cast(Any, lock or _Lock(world))
+        self._simulated_lock: Any = cast(Any, lock or _Lock(world))
         self._sleepers: list[list[bool]] = []
-        super().__init__(cast(threading.Lock, self._held))
+        super().__init__(cast(threading.Lock, self._simulated_lock))
 
     def wait(self, timeout: float | None = None) -> bool:
         woken = [False]
         self._sleepers.append(woken)
-        depth, self._held._depth, self._held._owner = self._held._depth, 0, None
+        lock = self._simulated_lock
+        depth, lock._depth, lock._owner = lock._depth, 0, None
         own_thread = self._world._running
-        if not self._world.wait(lambda: woken[0] and self._held._owner is None, timeout):
-            self._world.wait(lambda: self._held._owner is None)  # also after a timeout it returns with the lock
-        self._held._owner, self._held._depth = own_thread, depth
+        if not self._world.wait(lambda: woken[0] and lock._owner is None, timeout):
+            self._world.wait(lambda: lock._owner is None)  # also after a timeout it returns with the lock
+        lock._owner, lock._depth = own_thread, depth
         self._sleepers = [sleeper for sleeper in self._sleepers if sleeper is not woken]
         return woken[0]
 
@@ -336,7 +337,8 @@ class _Condition(threading.Condition):
 class _Event(threading.Event):
     def __init__(self, world: SimulatedThreads) -> None:  # without the lock and the condition of a real one
         self._world = world
-        self._mark: list[None] = []  # whether it has an item is asked without a call of Python code
+        # Has an item while the event is set: asking a list for its length calls no Python code, so waiting is fast.
+        self._mark: list[None] = []
         self._is_marked = self._mark.__len__
 
     def is_set(self) -> bool:

@@ -16,18 +16,18 @@ class RowIds:
 
     def __init__(self, writer: str) -> None:
         self._writer = writer
-        self._request, self._given_count = "", 0
+        self._request, self._count = "", 0
 
     def begin(self, request: str) -> None:
         """The next rows belong to the request of this name; "" if they belong to none."""
-        self._request, self._given_count = request, 0
+        self._request, self._count = request, 0
 
     def next(self) -> str:
         """The id of the next row."""
         if not self._request:
             return str(uuid.uuid4())
-        self._given_count += 1
-        return self._id(self._request, self._given_count)
+        self._count += 1
+        return self._id(self._request, self._count)
 
     def first(self, request: str) -> str:
         """The id of the first row that a request writes."""

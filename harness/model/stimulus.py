@@ -184,14 +184,15 @@ class NoiseSpec:
         place = f" from {' and '.join(self.positions)}" if self.positions else ""
         return f"{self.path.rsplit('/', 1)[-1] or self.kind.value} {level}{ramp}{place}"
 
-    def gain_db(self, of_speech: Calibration, calibration: Calibration) -> float:
+    def gain_db(self, speech_calibration: Calibration, calibration: Calibration) -> float:
         """Gain in dB of one of its loudspeakers, so that all of them together give its level.
 
-        of_speech, calibration: of the loudspeaker of the speech, and of this one. 0 if the level is in dBFS.
+        speech_calibration, calibration: of the loudspeaker of the speech, and of this one. 0 if the level is in dBFS.
         """
         if self.level_dbfs is not None:
             return 0.0
-        return of_speech.unweighted_spl(0.0) - calibration.unweighted_spl(0.0) - 10 * math.log10(len(self.positions))
+        difference_db = speech_calibration.unweighted_spl(0.0) - calibration.unweighted_spl(0.0)
+        return difference_db - 10 * math.log10(len(self.positions))  # the powers of all of them add up
 
     @property
     def before_s(self) -> float:

@@ -461,9 +461,14 @@ def _is_known_rest(file: BinaryIO, offset: int) -> bool:
 
 
 def _caf_bytes(file: BinaryIO, length: int) -> int:
-    """End of the `data` chunk of a CAF file; 0 without the chunk or its size."""
+    """End of the `data` chunk of a CAF file; 0 without its size, or if it is not among the first _MAX_CHUNKS.
+
+    The end of the last chunk, if the file has no `data` chunk at all.
+    """
     position = 8
-    while position < length:
+    for _ in range(_MAX_CHUNKS):
+        if position >= length:
+            return position
         file.seek(position)
         head = file.read(12)
         size = int.from_bytes(head[4:], "big", signed=True)
@@ -472,7 +477,7 @@ def _caf_bytes(file: BinaryIO, length: int) -> int:
         position += 12 + size
         if head[:4] == b"data":
             return position
-    return position
+    return 0
 
 
 def _sphere_bytes(start: bytes) -> int:

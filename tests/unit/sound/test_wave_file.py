@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.offline import RejectReason
-from harness.sound.wave_file import UnusableSound, WaveSound, is_wave_file, read_wave
+from harness.sound.wave_file import UnusableSound, WaveSound, check_whole, is_wave_file, read_wave
 
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
 GUID_TAIL = bytes.fromhex("000000001000800000aa00389b71")
@@ -302,3 +302,20 @@ def test_readers_that_print_are_not_tried(tmp_path: Path) -> None:
     }
     assert b"Error" in printed["plainly"].stdout
     assert (printed["ours"].stdout, printed["ours"].stderr) == (b"", b"")
+
+
+class CountedReads(io.BytesIO):
+    """A file in memory that counts how often it is read."""
+
+    reads = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.reads += 1
+        return super().read(size)
+
+
+def test_caf_file_of_empty_chunks_is_given_up_soon() -> None:
+    content = b"caff" + bytes(4) + 100_000 * (b"free" + bytes(8))
+    file = CountedReads(content)
+    assert check_whole(file, len(content)) is None
+    assert file.reads < 2000
