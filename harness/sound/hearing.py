@@ -34,8 +34,8 @@ _STRONG_CORRELATION = 0.6
 """The start of a stimulus has the first error, in seconds, from this correlation on; below it, the second."""
 _LINGERS_S = 0.5
 """How long a stimulus may be heard after its end, by the delay of the path and reverberation, in seconds."""
-_CLOCK_ERROR_FRAMES = 5
-"""A stimulus may begin this many frames of 10 ms before the time that its clock gives."""
+_FORGOTTEN_FRAMES = 5
+"""When a stimulus is announced, sound that was heard from this many frames of 10 ms before it on is forgotten."""
 
 # 95 % of the errors of onsets and ends stay below these, by the SNR of the loudest frame, with straight lines in
 # between (benchmarks/bench_endpoints.py).
@@ -151,7 +151,7 @@ class Hearing:
         self._own_plays = [play for play in self._own_plays if play.over_s > starts_at_s] + [own_play]
         if self._epoch is not None:
             start = self._expect(own_play)
-            self._endpoints.forget_from(start / FRAME_SAMPLES - _CLOCK_ERROR_FRAMES)
+            self._endpoints.forget_from(start / FRAME_SAMPLES - _FORGOTTEN_FRAMES)
 
     def _expect(self, play: _OwnPlay) -> int:
         """Announces a stimulus to the gate. Returns its first sample in the recording at 16 kHz, by the clocks."""
