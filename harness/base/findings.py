@@ -161,8 +161,8 @@ def explain_error(detail: ErrorDetails) -> tuple[str, str]:
             return f"{value_text} is not supported here", nearest(value, re.findall(r"'([^']*)'", context["expected"]))
         case "string_type":
             quoted = str(value).lower() if isinstance(value, bool) else value
-            hint = "Write text" if isinstance(value, list | dict) else f'Put it in quotes: "{quoted}"'
-            return f"expected text, found {value_text}", hint
+            remedy = "Write text" if isinstance(value, list | dict) else f'Put it in quotes: "{quoted}"'
+            return f"expected text, found {value_text}", remedy
         case "int_type" | "int_from_float" | "int_parsing":
             return (
                 f"expected a whole number, found {value_text}",

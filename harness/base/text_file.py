@@ -295,7 +295,7 @@ class Problems:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self._kept: list[InputError] = []
+        self._listed: list[InputError] = []
         self._omitted = 0
 
     def add(self, line: int, column: int, problem: str, remedy: str) -> None:
@@ -304,8 +304,8 @@ class Problems:
 
     def add_error(self, error: InputError) -> None:
         """Adds a problem that already has its place."""
-        if len(self._kept) < MAX_LISTED:
-            self._kept.append(error)
+        if len(self._listed) < MAX_LISTED:
+            self._listed.append(error)
         else:
             self._omitted += 1
 
@@ -313,18 +313,18 @@ class Problems:
     def listed(self) -> tuple[InputError, ...]:
         """The problems that are kept, then one error with the number of the others."""
         if not self._omitted:
-            return tuple(self._kept)
+            return tuple(self._listed)
         summary = "and 1 more problem" if self._omitted == 1 else f"and {self._omitted} more problems"
-        return (*self._kept, InputError(summary, place=Place(self.file)))
+        return (*self._listed, InputError(summary, place=Place(self.file)))
 
     def refuse(self) -> None:
         """Raises InputProblems if there are any."""
-        if self._kept:
+        if self._listed:
             raise InputProblems(self.listed)
 
     def demand(self, entries: object, problem: str, remedy: str) -> None:
         """Raises InputProblems if there are any; else with this one if the file has no entries."""
-        if not (entries or self._kept):
+        if not (entries or self._listed):
             self.add(0, 0, problem, remedy)
         self.refuse()
 
