@@ -32,7 +32,7 @@ WAITING_FRAME_S = 0.005
 """If reading a frame takes less than this, in s, the frame was already waiting, so it is older than its arrival."""
 _PEAK_PERCENTILE = 98.0
 """Percentile of the brightness: the light of a thin ring, without single pixels."""
-_RECTANGLE_REMEDY = "Write x, y, width and height in pixels: rectangle: [310, 220, 40, 40]"
+_RECTANGLE_REMEDY = "Set `rectangle` to x, y, width and height in pixels, such as [310, 220, 40, 40]"
 _OPENCV_EXTRA = ("OpenCV, which reads cameras,", "camera")
 
 
@@ -57,13 +57,19 @@ class CameraOptions(ReadingsOptions):
     def __post_init__(self) -> None:
         super(CameraOptions, self).__post_init__()  # noqa: UP008 (slots: the class is made anew)
         if self.source == "" or (self.number is not None and self.number < 0):
-            raise InputError("a camera connection needs `source`", remedy="Write a number, a file or a URL: source: 0")
+            raise InputError(
+                "a camera connection needs `source`",
+                remedy="Set `source` to the number of a camera, a video file or a URL",
+            )
         if not str(self.source).isprintable():
-            raise InputError("source contains control characters", remedy="Write a number, a file or a URL")
+            raise InputError(
+                "`source` contains control characters",
+                remedy="Set `source` to the number of a camera, a video file or a URL",
+            )
         if self.is_url and "@" in urlsplit(str(self.source)).netloc:
             raise InputError(
-                "source contains a user or a password",
-                remedy="Write `username`, and the variable with the password as `password_env`",
+                "`source` contains a user name or a password",
+                remedy="Move the user name to `username`, and name the variable with the password in `password_env`",
             )
         if (self.username or self.password_env) and not self.is_url:
             raise InputError("only a URL can have a user and a password", remedy="Remove `username` and `password_env`")
@@ -273,7 +279,7 @@ class Camera(ReadingsStream):
         path = Path(str(options.source) if options.number is None else f"/dev/video{options.number}")
         if not options.is_url and not path.exists():
             kind = InputError if options.number is None else DeviceError
-            raise kind(f"there is no {path}", remedy="Connect the camera, or correct `source`")
+            raise kind(f"{path} does not exist", remedy="Connect the camera, or correct `source`")
 
     @staticmethod
     def far_end(options: CameraOptions, id: str) -> str:

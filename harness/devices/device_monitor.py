@@ -146,7 +146,7 @@ class DeviceMonitor:
         """The problem if bytes arrive but few readable lines, or frames; "" otherwise."""
         console = self._console
         if self.has_frames:
-            return "these are frames of the harness's protocol: write `console: {framing: vh}` in the profile"
+            return "the device sends frames of the harness's protocol: add `console: {framing: vh}` to the profile"
         if self._baud is None or self.bytes < _MIN_BYTES_FOR_LINES or self._decoder is not None:
             return ""
         if console.lines == 0:

@@ -67,7 +67,7 @@ class EsphomeAssistant:
         client, name = self._client, device.name
         flags = device.voice_assistant_feature_flags_compat(client.api_version or APIVersion())
         if not flags & VoiceAssistantFeature.VOICE_ASSISTANT:
-            raise DeviceError(f"{name} has no voice assistant", remedy="Write role: observer")
+            raise DeviceError(f"{name} has no voice assistant", remedy="Set `role: observer`")
         if self._media and not flags & VoiceAssistantFeature.ANNOUNCE:
             raise DeviceError(f"{name} cannot play announcements", remedy="Remove `media` and `answer`")
         by_api = bool(flags & VoiceAssistantFeature.API_AUDIO)

@@ -69,18 +69,20 @@ class HomeAssistantOptions:
     def __post_init__(self) -> None:
         _ = self.socket_url  # raises InputError for a wrong `url`
         if not self.token_env:
-            raise InputError("token_env is empty", remedy="Write the name of the variable, such as HASS_TOKEN")
+            raise InputError(
+                "`token_env` is empty", remedy="Set `token_env` to the name of a variable, such as HASS_TOKEN"
+            )
         if self.satellite and not self.satellite.startswith(SATELLITES):
             raise InputError(
                 f"satellite: {self.satellite!r} is not a satellite entity",
-                remedy=f"Write its entity, such as {SATELLITES}kitchen",
+                remedy=f"Use an entity such as {SATELLITES}kitchen",
             )
         refuse_out_of_range(self, hold_back_ms=(0, 86_400))
 
     @property
     def socket_url(self) -> str:
         """The URL of the WebSocket API; InputError if `url` is not the address of Home Assistant."""
-        remedy = "Write it as http://host:8123"
+        remedy = "Use the form http://host:8123"
         parts = websocket.checked_url(self.url, ("http", "https"), "the address of Home Assistant", remedy)
         path = parts.path.rstrip("/") + "/api/websocket"
         scheme = "wss" if parts.scheme == "https" else "ws"
@@ -211,7 +213,7 @@ class AssistLink:
             )
         if not self.satellite and len(satellites) > 1:
             raise DeviceError(
-                f"{self._options.url} has {len(satellites)} satellites", remedy=f"Name `satellite`. {hint}"
+                f"{self._options.url} has {len(satellites)} satellites", remedy=f"Set `satellite`. {hint}"
             )
         self.satellite = self.satellite or satellites[0]
         if self.satellite not in satellites:

@@ -58,7 +58,7 @@ class Answerer:
             answer = answers.get(timeout=2 * LOAD_LIMIT_S)
             if isinstance(answer, HarnessError):
                 raise DeviceError(
-                    f"the recogniser does not work: {answer}", remedy="See harness check doctor"
+                    f"the recogniser does not work: {answer}", remedy="Find the cause: harness check doctor"
                 ) from answer
 
     def answer(self, words: str) -> str:
@@ -205,7 +205,8 @@ def demand_answerer(recogniser: str, voice: str, answer: str) -> None:
     """PluginError, InputError or VoiceError when the recogniser or the voice is not on this host."""
     if recogniser and not load(Group.RECOGNISERS, recogniser).installed():
         raise InputError(
-            f"the packages for the recogniser {recogniser} are not installed", remedy="See harness check doctor"
+            f"the packages for the recogniser {recogniser} are not installed",
+            remedy="Find the cause: harness check doctor",
         )
     if answer:
         Answerer("", voice, answer)

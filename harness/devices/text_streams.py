@@ -77,10 +77,10 @@ class TextStreamOptions:
         try:
             re.compile(self.ready)
         except re.error as error:
-            raise InputError(f"ready is not a regular expression: {error}", remedy="Correct `ready`") from error
+            raise InputError(f"`ready` is not a regular expression: {error}", remedy="Correct `ready`") from error
         refuse_out_of_range(self, ready_within_s=(0, 86_400), hold_back_ms=(0, 86_400), silence_limit_s=(0, 86_400))
         if "\n" in self.restart_line or "\r" in self.restart_line:
-            raise InputError("restart_line has several lines", remedy="Write one line")
+            raise InputError("`restart_line` has several lines", remedy="Use a single line")
 
 
 @frozen
@@ -92,7 +92,10 @@ class CommandOptions(TextStreamOptions):
     def __post_init__(self) -> None:
         super(CommandOptions, self).__post_init__()  # noqa: UP008 (slots: the class is made anew)
         if not self.arguments:
-            raise InputError("a command connection needs `command`", remedy="Write command: [adb, logcat, -v, epoch]")
+            raise InputError(
+                "a command connection needs `command`",
+                remedy="Add a program, such as command: [adb, logcat, -v, epoch]",
+            )
 
     @property
     def arguments(self) -> list[str]:
@@ -100,7 +103,9 @@ class CommandOptions(TextStreamOptions):
         try:
             return shlex.split(self.command) if isinstance(self.command, str) else list(self.command)
         except ValueError as error:
-            raise InputError(f"command: {error}", remedy="Write it as a list: [adb, logcat, -v, epoch]") from error
+            raise InputError(
+                f"command: {error}", remedy="Write the command as a list: [adb, logcat, -v, epoch]"
+            ) from error
 
 
 @frozen
@@ -304,7 +309,8 @@ class TextStream:
             lines = f"; the last lines: {' / '.join(self._last_lines)}" if self._last_lines else ""
             self.close()
             raise DeviceError(
-                f"{self.id}: {self._end_reason}{lines}", remedy="Run it by hand, and check what it prints"
+                f"{self.id}: {self._end_reason}{lines}",
+                remedy="Check what the device or program prints without the harness",
             )
 
     def close(self) -> None:

@@ -112,13 +112,15 @@ class WyomingOptions:
     def __post_init__(self) -> None:
         tcp.host_and_port(self.address)
         if self.mode is WyomingMode.PROXY:
-            tcp.host_and_port(self.server, remedy="Write server: host:port, the address of the satellite")
+            tcp.host_and_port(self.server, remedy="Set `server` to the host:port of the satellite")
         elif self.server:
-            raise InputError("only a proxy has a `server`", remedy="Write mode: proxy, or remove `server`")
+            raise InputError("only a proxy has a `server`", remedy="Set `mode: proxy`, or remove `server`")
         if self.mode is not WyomingMode.SERVER and (self.recogniser or self.answer):
-            raise InputError("only a server has a `recogniser` and an `answer`", remedy="Write mode: server")
+            raise InputError(
+                "only a server has a `recogniser` and an `answer`", remedy="Set `mode: server`, or remove these keys"
+            )
         if ":" not in self.voice:
-            raise InputError(f"{self.voice!r} is not a voice", remedy="Write engine:name, such as espeak:en-us")
+            raise InputError(f"{self.voice!r} is not a voice", remedy="Use engine:name, such as espeak:en-us")
         refuse_out_of_range(
             self,
             listen_limit_s=(1, 120),
@@ -511,7 +513,7 @@ class Wyoming:
         satellite = options.server or options.address
         info = reported_info(satellite, INFO_CONNECT_LIMIT_S)
         if not info:
-            raise DeviceError(f"{satellite} reports nothing about itself", remedy="Correct its address")
+            raise DeviceError(f"{satellite} reports nothing about itself", remedy="Check the address")
         phrases = wake_phrases(info)
         if options.mode is not WyomingMode.PROXY or sends_detections(info):
             return SetupAdvice(phrases)

@@ -203,13 +203,15 @@ class ServerLink:
             case "run-pipeline" if data.get("start_stage") == "wake":
                 raise DeviceError(
                     f"{self._address} leaves wake word detection to its server",
-                    remedy="Give it a wake word service (--wake-uri), or write mode: proxy",
+                    remedy="Start the satellite with a wake word service (--wake-uri), or set `mode: proxy`",
                 )
             case "audio-chunk" if self._expects_command:
                 rate_hz, channels = _sound_format(data)
                 self._command = self._command or CommandSound(rate_hz, channels, self._use.limit_s)
                 if (rate_hz, channels) != (self._command.rate_hz, self._command.channels):
-                    raise DeviceError("the satellite changed its sound format in a command", remedy="Restart it")
+                    raise DeviceError(
+                        "the satellite changed its sound format in a command", remedy="Restart the satellite"
+                    )
             case "played":
                 self._answer_was_played.set()
             case "audio-stop" if self._expects_command:

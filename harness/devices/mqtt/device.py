@@ -115,7 +115,8 @@ class MqttDevice:
         topics = topics or tuple(sorted({mapping.topic for mapping in for_device(profile.mappings, device)}))
         if not topics:
             raise InputError(
-                f"the profile {profile.id} has no topics", remedy="Give topics to subscribe to: --topic 'prefix/#'"
+                f"the profile {profile.id} has no topics",
+                remedy="Name the topics to subscribe to, such as --topic 'prefix/#'",
             )
         for topic in topics:
             if not is_topic_filter(topic):
@@ -202,8 +203,8 @@ class MqttDevice:
         profile = self._surroundings.profile
         if not topics and profile is not None and profile.reports:
             raise DeviceError(
-                f"{self.id}: the profile {profile.id} has no MQTT topics, so nothing would be heard of the device",
-                remedy="Write `mappings` with topics in it, or `console: {topic: …}` for log lines",
+                f"{self.id}: the profile {profile.id} has no MQTT topics, so the device could report nothing",
+                remedy="Add `mappings` with topics to the profile, or `console: {topic: …}` for log lines",
             )
         return BrokerLink(
             id=self.id,
@@ -267,8 +268,8 @@ class MqttDevice:
             why = "its last will reports that it is gone" if self._had_last_will else "no answer"
             raise DeviceError(
                 f"{self.id}: no hello on {self._prefix}hello at {address}: {why}",
-                remedy="Check that the board is on, uses this broker and has this name (topic_device). Check that the "
-                "broker's access list allows these topics for the board and the harness",
+                remedy="Check that the board is on, uses this broker and has this name (`topic_device`). Check "
+                "that the broker's access list allows these topics for the board and the harness",
             )
 
     def close(self) -> None:
@@ -326,7 +327,9 @@ class MqttDevice:
         Do not call it from the sink, which the answer must pass.
         """
         if len(text.encode()) > _MAX_TEXT_BYTES:
-            raise DeviceError(f"{self.id}: a text query has at most {_MAX_TEXT_BYTES} bytes", remedy="Shorten it")
+            raise DeviceError(
+                f"{self.id}: a text query has at most {_MAX_TEXT_BYTES} bytes", remedy="Shorten the query"
+            )
         self._command(TextCommand(text))
 
     def set_operating_point(self, point: int) -> None:
@@ -343,7 +346,10 @@ class MqttDevice:
     def _command(self, message: TextCommand | Set) -> None:
         board = self._board
         if board is None:
-            raise DeviceError(f"{self.id} does not accept text over MQTT, or is not open", remedy="Write `framing: vh`")
+            raise DeviceError(
+                f"{self.id} does not accept text over MQTT, or is not open",
+                remedy="Set `framing: vh` for a board with the harness's framing",
+            )
         board.command(message)
 
     def _publish_to_board(self, topic: str, payload: bytes, qos: int) -> None:

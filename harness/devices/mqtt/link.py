@@ -407,14 +407,12 @@ class BrokerLink:
         remedy = "Check that the broker is running, and that the connection has the right `address`, user and password"
         if isinstance(error, ssl.SSLCertVerificationError):
             why = f"its certificate is not valid: {error.verify_message}"
-            remedy = (
-                "Set ca_file to the authority's certificate, and write the broker's name as its own certificate does"
-            )
+            remedy = "Set `ca_file` to the authority's certificate, and use the broker's name as in its certificate"
         elif isinstance(error, ssl.SSLError):
             why = f"no encrypted connection: {error.reason or error}"
             remedy = (
-                "Check that this port of the broker uses TLS. If it requires a client certificate, check cert_file and "
-                "key_file"
+                "Check that this port of the broker uses TLS. If it requires a client certificate, check `cert_file` "
+                "and `key_file`"
             )
         elif isinstance(error, ConnectionError) and self._options.encrypted:
             remedy = f"{remedy}; with TLS, its port is usually 8883"

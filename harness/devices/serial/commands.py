@@ -65,7 +65,7 @@ class SerialCommandOptions:
     def __post_init__(self) -> None:
         _ = self.port_options  # raises InputError for a wrong port
         if self.baud < 1:
-            raise InputError(f"baud is {self.baud}", remedy="Write the baud rate")
+            raise InputError(f"baud is {self.baud}", remedy="Use a baud rate of at least 1")
         refuse_out_of_range(self, ready_after_s=(0, 60))
 
     @property
@@ -152,7 +152,9 @@ class SerialCommands:
                 self._send_and_wait(port, order, answers)
             except PortLost as error:
                 self.close()
-                raise DeviceError(f"{order.words}: {error.what}", remedy="Check its cable and its power") from error
+                raise DeviceError(
+                    f"{order.words}: {error.what}", remedy="Check the cable and the power of the equipment"
+                ) from error
 
     def _open_port(self) -> CommandPort:
         if self._port is None:

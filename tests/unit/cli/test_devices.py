@@ -308,7 +308,7 @@ def test_frames_that_the_profile_does_not_expect_are_named_instead_of_the_rate(t
     monitor = DeviceMonitor(str(lamp(tmp_path)), Path(), baud=115200)
     monitor.feed(output_now(encode(FrameKind.WAKE, b"wake")))
     assert monitor.has_frames
-    assert monitor.noise.startswith("these are frames of the harness's protocol: write `console: {framing: vh}`")
+    assert monitor.noise.startswith("the device sends frames of the harness's protocol: add `console: {framing: vh}`")
 
 
 def test_a_rule_whose_events_also_come_in_frames_is_refused_with_its_place(tmp_path: Path) -> None:

@@ -171,7 +171,10 @@ def test_a_line_held_with_a_frame_that_was_cut_off_is_reported_at_the_end() -> N
         ("audio: {dialogue: vh, topic: a}", "2:23: vh has no `topic`"),
         ("audio: {dialogue: hermes_play_bytes, topic: a}", "2:45: a topic of hermes_play_bytes needs {id}"),
         ("audio: {dialogue: hermes_audio_frame, topic: 'a/{id}'}", "2:46: a topic of hermes_audio_frame has no {id}"),
-        ("audio: {dialogue: tflm_test_over_serial, rate_hz: 8000}", "2:51: tflm_test_over_serial has 16000 Hz only"),
+        (
+            "audio: {dialogue: tflm_test_over_serial, rate_hz: 8000}",
+            "2:51: tflm_test_over_serial supports 16000 Hz only",
+        ),
         (
             "console: {topic: a}\nthresholds: [{name: lamp, states: {on: {when: {A0: {from: 1}}}}}]",
             "3:1: thresholds read lines",
