@@ -68,11 +68,6 @@ class MqttDevice:
 
     def __init__(self, id: str, options: MqttOptions, surroundings: Surroundings) -> None:
         self.id = id
-        self.retained = 0
-        """Number of retained messages, which are not current events."""
-        self.duplicates = 0
-        self.too_long = 0
-        """Number of messages that were too long to be read."""
         self._options = options
         self._surroundings = surroundings
         profile = surroundings.profile
@@ -408,12 +403,10 @@ class MqttDevice:
             self._lease.receive(payload[:MAX_PAYLOAD_BYTES], retained=retained)
             return
         if retained:
-            self.retained += 1
             if topic == self._prefix + "status":
                 self._had_last_will = b'"gone"' in payload[:MAX_PAYLOAD_BYTES]
             return
         if len(payload) > MAX_PAYLOAD_BYTES:
-            self.too_long += 1
             problem = f"a message on {topic} has {len(payload)} bytes, more than {MAX_PAYLOAD_BYTES}"
             self._outlet.tell(Unread(self.id, stamp, problem))
             return
@@ -425,7 +418,6 @@ class MqttDevice:
         is_own = own_topic != topic
         if board is not None and is_own and (own_topic in BOARD_TOPICS or not self._is_mapped(topic)):
             board.receive(own_topic, payload, stamp)
-            self.duplicates = board.session.counted_repeats
             return
         if self._heartbeat is not None and topic_matches(self._heartbeat_rule[0].topic, topic):
             self._note_heartbeat(topic, payload, stamp)
@@ -458,7 +450,6 @@ class MqttDevice:
         except MappingError:
             return results
         if numbering.duplicate:
-            self.duplicates += 1
             return ()
         if numbering.late and DeviceState.GONE in states:
             # The last will of an earlier boot: the device is already back.

@@ -136,8 +136,7 @@ def maps_lines(profile: DeviceProfile | None) -> bool:
 class Console:
     """Reads one device's console by its profile; without a profile every line is a LogLine.
 
-    lines, too_long, garbage: numbers of complete lines, of too long ones (each reported as Unread), and of those with
-    bytes that are not text.
+    lines, garbage: numbers of complete lines, and of those with bytes that are not text.
     Call `feed(b"", now)` when nothing arrives, so that rules that wait for further lines time out.
     """
 
@@ -156,7 +155,7 @@ class Console:
         hold_back_s: how long an adapter may hold a line back. measured: whether that was measured, not assumed.
         event_timeout_s: silence after which an incomplete Wyoming event counts as cut off.
         """
-        self.lines = self.too_long = self.garbage = 0
+        self.lines = self.garbage = 0
         self._settings = profile.console if profile is not None else ConsoleSettings()
         self._source = source
         self._byte_s = _BITS_PER_BYTE / baud if baud else 0.0
@@ -183,11 +182,6 @@ class Console:
         self._dropped_bytes = 0
         per_s = self._settings.log_lines_per_s
         self._log_limit = LogLimit(source, per_s, max(1.0, per_s * _BURST_S))
-
-    @property
-    def slow(self) -> int:
-        """Number of searches that their time limit ended."""
-        return self._rules.slow
 
     def feed(self, data: bytes, stamp: Stamp) -> tuple[Observation, ...]:
         """The observations for bytes that arrived at `stamp`. Unmapped lines become LogLines, up to a set rate."""
@@ -269,7 +263,6 @@ class Console:
             self.garbage += 1
         if dropped:
             self.lines += 1
-            self.too_long += 1
             why = f"the line is too long: {len(raw) + dropped} bytes"
             return [LineReading(text, stamp, why=why, unread=True)]
         if first is not None and earliest.at_s - first[0].at_s <= _ONE_LINE_S:

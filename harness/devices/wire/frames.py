@@ -116,7 +116,6 @@ class Decoder:
     def __init__(self) -> None:
         self._buffer = b""
         self._in_text = False  # bytes up to the next zero byte are not a frame
-        self.garbage = 0  # segments that started like a frame, but were not
 
     @property
     def holds(self) -> int:
@@ -140,8 +139,6 @@ class Decoder:
             if frame is not None:
                 pieces.append(frame)
                 continue
-            if _may_be_frame(segment):
-                self.garbage += 1
             self._append_text(pieces, segment)
         if self._in_text:
             self._append_text(pieces, rest)

@@ -263,7 +263,7 @@ class _PendingObservation:
 class LineRules:
     """The rules of one console, in order: the first that matches a line is applied.
 
-    slow: number of searches that their time limit ended; three of them disable a rule.
+    MAX_SLOW searches that their time limit ends disable a rule.
     """
 
     def __init__(
@@ -276,7 +276,6 @@ class LineRules:
         takes_audio: bool = False,
         thresholds: Iterable[Threshold] = (),
     ) -> None:
-        self.slow = 0
         self._source = source
         self._rules = [_compile_rule(number, mapping) for number, mapping in enumerate(mappings)]
         self._thresholds = [ThresholdState(threshold) for threshold in thresholds]
@@ -332,7 +331,6 @@ class LineRules:
             try:
                 numbers = threshold.parse_numbers(text) if threshold.slow < MAX_SLOW else None
             except TimeoutError:
-                self.slow += 1
                 threshold.slow += 1
                 continue
             if numbers is not None:
@@ -358,11 +356,10 @@ class LineRules:
         return time
 
     def _search(self, pattern: regex.Pattern[str], text: str, rule: _Rule | None = None) -> regex.Match[str] | None:
-        """Searches with a time limit. A search that exceeds it is counted, and finds nothing."""
+        """Searches with a time limit. A search that exceeds it counts against its rule, and finds nothing."""
         try:
             return pattern.search(text, timeout=SEARCH_LIMIT_S)
         except TimeoutError:
-            self.slow += 1
             if rule is not None:
                 rule.slow += 1
             elif self._time is pattern:

@@ -53,7 +53,6 @@ def test_frames_and_text_keep_their_order(parts: list[tuple[bool, bytes]], cuts:
     assert b"".join(segment.content for segment in segments if not segment.is_frame) == b"".join(
         data for is_frame, data in parts if not is_frame
     )
-    assert finder.broken_count == 0
 
 
 def test_a_frame_with_a_wrong_byte_is_text_and_the_next_one_is_found() -> None:
@@ -62,7 +61,7 @@ def test_a_frame_with_a_wrong_byte_is_text_and_the_next_one_is_found() -> None:
     broken[5] ^= 1
     segments = finder.feed(bytes(broken) + frame(b"next"), 0.0)
     assert [segment.content for segment in segments if segment.is_frame] == [b"next"]
-    assert finder.broken_count == 1
+    assert b"".join(segment.content for segment in segments if not segment.is_frame) == bytes(broken)
 
 
 def test_incomplete_frame_is_released_as_text_after_a_while() -> None:
@@ -70,7 +69,6 @@ def test_incomplete_frame_is_released_as_text_after_a_while() -> None:
     assert finder.feed(b"\xaa\x55\x20half", 0.0) == []
     segments = finder.feed(b"text\n", 1.0)
     assert b"".join(segment.content for segment in segments) == b"\xaa\x55\x20halftext\n"
-    assert finder.broken_count == 1
 
 
 AT = Stamp(1.0)
@@ -232,7 +230,6 @@ def test_an_event_that_is_cut_off_takes_nothing_of_the_next_connection() -> None
     assert events.feed(b"", 1.0 + EVENT_TIMEOUT_S / 2) == []
     (segment,) = events.feed(event("detection", {"name": "x"}), 2.0 + EVENT_TIMEOUT_S)
     assert json.loads(segment.content) == {"type": "detection", "data": {"name": "x"}}
-    assert events.broken_count == 1
 
 
 def test_an_excessive_data_length_is_refused_and_reported() -> None:

@@ -96,7 +96,6 @@ def test_no_corrupt_frame_is_accepted_at_a_byte_error_rate_of_1e_3() -> None:
     assert all(sent.get(frame.seq) == frame.payload and frame.kind is FrameKind.WAKE for frame in frames)
     assert 0.9 < len(frames) / len(sent) < 1
     assert [frame.seq for frame in frames] == sorted({frame.seq for frame in frames})
-    assert decoder.garbage > 0
 
 
 @given(st.binary(max_size=4000))
