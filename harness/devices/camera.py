@@ -140,7 +140,7 @@ class CameraFrames:
                 f"the camera {name} delivers no picture",
                 remedy="Check that it is connected, that no other program uses it, and that `source` is correct",
             )
-        self.last = self._first_frame
+        self.last_frame = self._first_frame
         height, width = self._first_frame.shape[:2]
         x, y, box_width, box_height = self.box = options.box or (0, 0, width, height)
         if x + box_width > width or y + box_height > height:
@@ -201,14 +201,14 @@ class CameraFrames:
             read_from_s = now_s
             if last_live_s is None:
                 continue  # from before we looked
-            at_s = self._exposed_s(now_s)
+            at_s = self._exposure_s(now_s)
             start_s = (last_live_s if at_s is None else at_s) - hold_back_s
             end_s = now_s if at_s is None else at_s
             stamp = Stamp((start_s + end_s) / 2, (end_s - start_s) / 2)
             report(self._format_line(frame, now_s - self._first_frame_s), stamp)
         return ""
 
-    def _exposed_s(self, now_s: float) -> float | None:
+    def _exposure_s(self, now_s: float) -> float | None:
         """When a frame was exposed, by the kernel's timestamp; None if that is not on this host's clock."""
         if self._options.number is None:
             return None
@@ -219,7 +219,7 @@ class CameraFrames:
         """The line with the numbers of the rectangle: hue 0–360, red, green and blue 0–255, the others 0–1."""
         import numpy as np
 
-        self.last = frame
+        self.last_frame = frame
         x, y, width, height = self.box
         detail = frame[y : y + height, x : x + width]
         blue, green, red = (float(channel) for channel in detail.reshape(-1, 3).mean(axis=0))
@@ -232,7 +232,7 @@ class CameraFrames:
 
     def picture(self, columns: int, rows: int) -> Picture:
         """The picture with its rectangle marked, and the rectangle alone."""
-        frame, (x, y, width, height) = self.last, self.box
+        frame, (x, y, width, height) = self.last_frame, self.box
 
         def resized(picture: Any) -> Any:
             return self._cv2.resize(picture, (columns, rows), interpolation=self._cv2.INTER_AREA)

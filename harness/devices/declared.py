@@ -183,7 +183,7 @@ def abilities(driver: str, options: object, profile: DeviceProfile | None) -> Ab
     if isinstance(driver_class, DeclaresAbilities):
         return driver_class.abilities(options, profile)
     injects = hasattr(driver_class, "play")
-    match getattr(options, "injection", True):
+    match getattr(options, "injection", True):  # a word in most drivers, true or false in the simulated one
         case "profile":
             injects = injects and profile is not None and profile.audio is not None
         case "none" | False:
@@ -208,7 +208,7 @@ def takes_orders(driver: str) -> bool:
     return any(hasattr(driver_class, method) for method in ORDER_METHODS)
 
 
-def driver_taking(given_keys: Iterable[str], profile: DeviceProfile) -> str:
+def driver_with_keys(given_keys: Iterable[str], profile: DeviceProfile) -> str:
     """The driver whose connection has all these keys. Among several, the one that the profile names as transport.
 
     InputError if there is none, or the profile names none of several.

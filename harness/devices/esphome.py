@@ -174,7 +174,7 @@ class EsphomeLink:
         self._options = options
         self._use = use
         self._assistant: EsphomeAssistant | None = None
-        self._psk = encryption_key(options)
+        self._encryption_key = encryption_key(options)
         self._end_reason = "the connection was closed"
         self._entities: dict[tuple[str, int, int], str] = {}
         """Kind, device and key of an entity → its name, such as switch.mute."""
@@ -327,7 +327,7 @@ class EsphomeLink:
             None,
             client_info="voice-harness",
             keepalive=options.keepalive_s,
-            noise_psk=self._psk,
+            noise_psk=self._encryption_key,
             provide_time=False,
         )
         client.add_connection_closed_callback(self._on_close)
@@ -415,12 +415,12 @@ class EsphomeLink:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._client.disconnect(), CLOSE_STEP_LIMIT_S)
             self._client.force_disconnect()
-        rest = asyncio.all_tasks() - {asyncio.current_task()}
-        if rest and self.device is None:  # the library closes the sockets with which it looked for the device
-            await asyncio.wait(rest, timeout=SOCKETS_LIMIT_S)
-        for task in rest:
+        other_tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        if other_tasks and self.device is None:  # the library closes the sockets with which it looked for the device
+            await asyncio.wait(other_tasks, timeout=SOCKETS_LIMIT_S)
+        for task in other_tasks:
             task.cancel()
-        await asyncio.gather(*rest, return_exceptions=True)
+        await asyncio.gather(*other_tasks, return_exceptions=True)
         await asyncio.sleep(0)  # what was closed just now ends in the next turn
 
     def _on_state(self, state: EntityState) -> None:
@@ -546,15 +546,16 @@ class EsphomeDevice(AnsweringStream):
     def _read_to_end(self, far_end: FarEnd, bell: threads.Bell) -> str:
         device = cast(EsphomeLink, far_end).device
         assert device is not None
-        self._outlet.tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), _firmware(device), device.mac_address))
+        self._outlet.report(DeviceDescribed(self.id, Stamp(self._clock.now_s()), _firmware(device), device.mac_address))
         return super()._read_to_end(far_end, bell)
 
     @staticmethod
     def source(options: EsphomeOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> StreamSource:
         use = ServerUse(device, threads.monotonic, lambda _: None, options.listen_limit_s)
-        served = use if options.role is EsphomeRole.ASSISTANT else None
+        assistant_use = use if options.role is EsphomeRole.ASSISTANT else None
         return StreamSource(
-            options.address, lambda: cast(BinaryIO, FarEndFile(EsphomeLink(options, served).open(threads.event())))
+            options.address,
+            lambda: cast(BinaryIO, FarEndFile(EsphomeLink(options, assistant_use).open(threads.event()))),
         )
 
     @staticmethod
@@ -576,13 +577,13 @@ class EsphomeDevice(AnsweringStream):
     @staticmethod
     def setup_advice(options: EsphomeOptions) -> SetupAdvice:
         stop = threads.event()
-        limit = threads.DelayedCall(WAKE_PHRASES_LIMIT_S, stop.set)
-        limit.start()
+        limit_timer = threads.DelayedCall(WAKE_PHRASES_LIMIT_S, stop.set)
+        limit_timer.start()
         try:
             with contextlib.closing(EsphomeLink(options).open(stop)) as link:
                 return SetupAdvice(link.wake_phrases())
         finally:
-            limit.cancel()
+            limit_timer.cancel()
 
     @staticmethod
     def far_end(options: EsphomeOptions, id: str) -> str:

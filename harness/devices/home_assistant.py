@@ -155,11 +155,11 @@ class AssistLink:
             self.close()
         return ""
 
-    def _convert_errors(self, act: Callable[[], None]) -> None:
+    def _convert_errors(self, action: Callable[[], None]) -> None:
         """Runs an action, and turns every failure of the connection into DeviceError."""
         remedy = "Read Home Assistant's log"
         try:
-            act()
+            action()
         except (OSError, self._errors.WebSocketException) as error:
             why = plain_text(str(error), 300) or "closed"
             raise DeviceError(f"{self._options.url}: {why}", remedy=remedy) from error
@@ -222,7 +222,7 @@ class AssistLink:
     def _follow(self) -> None:
         """Reports states and runs, and reads the clock now and then, until the driver closes."""
         self._report("home-assistant", {"version": self.version, "satellite": self.satellite}, self._stamp_now())
-        self._request("subscribe_entities", begun=True, entity_ids=[self.satellite])
+        self._request("subscribe_entities", subscribes=True, entity_ids=[self.satellite])
         while not self._stop.is_set():
             now_s = self._now_s()
             if now_s >= self._runs_due_s:
@@ -266,13 +266,13 @@ class AssistLink:
                 self._handle_states(message["event"])
         return [message for message in messages if message.get("id") == self._last_id]
 
-    def _request(self, kind: str, *, begun: bool = False, answer: str = "result", **keys: object) -> Any:
+    def _request(self, kind: str, *, subscribes: bool = False, answer: str = "result", **keys: object) -> Any:
         """Sends a command. Returns its result or its first event; _CommandError if it is not carried out.
 
-        begun: whether its events are changes of the state, from now on. answer: kind of message to wait for.
+        subscribes: whether its events are changes of the state, from now on. answer: kind of message to wait for.
         """
         self._last_id = next(self._ids)
-        if begun:
+        if subscribes:
             self._states_id = self._last_id
         self._socket.send(json.dumps({"id": self._last_id, "type": kind, **keys}))
         until_s = self._now_s() + ANSWER_LIMIT_S
@@ -323,7 +323,7 @@ class AssistLink:
         previous, self._state = self._state, state
         way_s = self._options.hold_back_ms / 2000
         stamp = self._stamp_now()
-        if previous and since_s is not None:  # the first state may have begun long ago
+        if previous and since_s is not None:  # the first state may have subscribes long ago
             host_stamp = self._host_stamp(since_s)
             stamp = Stamp(host_stamp.at_s - way_s, host_stamp.error_s + way_s)
         if state == _LISTENING and since_s is not None:
@@ -365,8 +365,8 @@ class AssistLink:
             if run.is_ours is None:
                 run.is_ours = self._is_ours(events)
             if run.is_ours:
-                new, run.reported_events = events[run.reported_events :], len(events)
-                for event in new:
+                new_events, run.reported_events = events[run.reported_events :], len(events)
+                for event in new_events:
                     self._report_stage(event, events)
                 is_running = is_running or (not run.is_over and _has_event(events, "stt-start"))
         return is_running

@@ -181,12 +181,12 @@ def read_numbers(options: SerialCommandOptions, ask: str, seconds: float, low: f
     last_line: str | None = None
     with closing(CommandPort(options)) as port:
         threads.sleep(options.ready_after_s)
-        asked_s = 0.0
+        last_query_s = 0.0
         until_s = threads.monotonic() + seconds
         while (now_s := threads.monotonic()) < until_s:
-            if ask and not port.unsent and now_s >= asked_s + ASK_INTERVAL_S:
+            if ask and not port.unsent and now_s >= last_query_s + ASK_INTERVAL_S:
                 port.send(ask)
-                asked_s = now_s
+                last_query_s = now_s
             for line in port.exchange_lines(CHECK_INTERVAL_S):
                 if line or last_line is None:
                     last_line = line

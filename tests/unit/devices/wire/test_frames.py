@@ -128,8 +128,8 @@ def test_the_decoder_holds_a_bounded_number_of_bytes() -> None:
     flood = b"\x20\x84" + b"\x7f" * 100_000
     pieces = (decoder.feed(flood[start : start + 50]) for start in range(0, len(flood), 50))
     let_through = sum(len(part) for piece in pieces for part in piece if isinstance(part, bytes))
-    assert decoder.holds <= MAX_SEGMENT_BYTES
-    assert let_through + decoder.holds == len(flood)
+    assert decoder.held_bytes <= MAX_SEGMENT_BYTES
+    assert let_through + decoder.held_bytes == len(flood)
 
 
 def test_a_payload_that_is_too_long_is_refused() -> None:
