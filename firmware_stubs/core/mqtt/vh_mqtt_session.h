@@ -1,4 +1,4 @@
-/* What the two halves of the client share: vh_mqtt.c sends and keeps the session, vh_mqtt_incoming.c reads. */
+/* Shared by the two halves of the client: vh_mqtt.c sends and keeps the session, vh_mqtt_incoming.c reads. */
 #ifndef VH_MQTT_SESSION_H
 #define VH_MQTT_SESSION_H
 

@@ -361,9 +361,7 @@ def test_a_frame_is_shown_by_its_fields() -> None:
     event = messages.IntentEvent(7, 8, 1.0, "timer", (("time", "10 minutes"),))
     (row,) = DeviceMonitor("vh_board", Path()).feed(output_now(messages.to_frame(event, 3)))
     assert row.said == "frame INTENT 3"
-    assert (
-        row.made == "kind: intent, time_us: 7, sample: 8, score: 1.0, name: timer, slots: ['time: 10 minutes']"
-    )
+    assert row.made == "kind: intent, time_us: 7, sample: 8, score: 1.0, name: timer, slots: ['time: 10 minutes']"
 
 
 def test_held_back_lines_are_measured(tmp_path: Path) -> None:
