@@ -323,7 +323,7 @@ class AssistLink:
         previous, self._state = self._state, state
         way_s = self._options.hold_back_ms / 2000
         stamp = self._stamp_now()
-        if previous and since_s is not None:  # the first state may have subscribes long ago
+        if previous and since_s is not None:  # the first state may have begun long ago
             host_stamp = self._host_stamp(since_s)
             stamp = Stamp(host_stamp.at_s - way_s, host_stamp.error_s + way_s)
         if state == _LISTENING and since_s is not None:

@@ -264,7 +264,7 @@ class LabSoundServer:
         return result.stdout
 
     def _own_environment(self) -> dict[str, str]:
-        # LC_ALL: numbers with a point, and messages in English, which errors quote.
+        # LC_ALL: numbers with a point, and messages in English. HOME is not needed and may not be writable.
         return {
             **os.environ,
             **self.environment(),

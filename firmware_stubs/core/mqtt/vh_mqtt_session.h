@@ -4,11 +4,11 @@
 
 #include "vh_mqtt_packet.h"
 
-/* Bytes that wait for the transport, taken whole or not at all (false). */
+/* Queues bytes for the transport, all of them or none (false). */
 bool vh_mqtt_queue(vh_mqtt_t *client, const uint8_t *bytes, size_t count);
-/* As much of them as the transport takes now. */
+/* Sends as many queued bytes as the transport accepts now. */
 void vh_mqtt_flush(vh_mqtt_t *client);
-/* The session is over; the next attempt comes after the back-off. */
+/* Ends the session. The next attempt follows after the back-off. */
 void vh_mqtt_go_offline(vh_mqtt_t *client, uint64_t now_us);
 
 #endif
