@@ -546,7 +546,7 @@ class EsphomeDevice(AnsweringStream):
     def _read_to_end(self, far_end: FarEnd, bell: threads.Bell) -> str:
         device = cast(EsphomeLink, far_end).device
         assert device is not None
-        self._outlet.report(DeviceDescribed(self.id, Stamp(self._clock.now_s()), _firmware(device), device.mac_address))
+        self._outlet.tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), _firmware(device), device.mac_address))
         return super()._read_to_end(far_end, bell)
 
     @staticmethod

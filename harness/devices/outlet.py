@@ -62,7 +62,7 @@ class DriverOutlet:
             if sink is not None and self._limit.left_out:
                 sink(self._limit.report(self._now()))
 
-    def report(self, observation: Observation) -> None:
+    def tell(self, observation: Observation) -> None:
         """Passes an observation on, unless the outlet is closed, or it is a log line beyond the rate."""
         with self.lock:
             sink = self._sink
@@ -79,7 +79,7 @@ class DriverOutlet:
 
     def remark(self, text: str) -> None:
         """Logs a remark of the harness about the link."""
-        self.report(LogLine(self._id, self._now(), text))
+        self.tell(LogLine(self._id, self._now(), text))
 
     def lose(self, part: str, reason: str, *, urgent: bool = False) -> None:
         """Records that a part of the driver has lost the link, and reports the first such loss.
@@ -92,7 +92,7 @@ class DriverOutlet:
             self._loss_reported = True
             if is_new:
                 self._reason = reason
-                self.report(LinkLost(self._id, self._now(), reason))
+                self.tell(LinkLost(self._id, self._now(), reason))
 
     def back(self, part: str) -> None:
         """Records that a part has the link again, and reports LinkBack if no other part has lost it."""
@@ -100,7 +100,7 @@ class DriverOutlet:
             self._lost_parts.discard(part)
             if self._loss_reported and not self._lost_parts:
                 self._loss_reported = False
-                self.report(LinkBack(self._id, self._now()))
+                self.tell(LinkBack(self._id, self._now()))
 
     @contextlib.contextmanager
     def reports_errors(self) -> Iterator[None]:

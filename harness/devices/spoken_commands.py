@@ -193,7 +193,7 @@ class AnsweringStream(TextStream):
         return ServerUse(
             id=self.id,
             now_s=self._clock.now_s,
-            report=self._outlet.report,
+            report=self._outlet.tell,
             limit_s=self._options.listen_limit_s,
             hold_back_s=self.hold_back_s,
             keep=self._keep,

@@ -407,7 +407,7 @@ class TextStream:
                 arrival = Stamp(now_s, self._lateness.arrival_error_s(waited_s, TICK_S))
                 if not data:
                     for observation in console.flush(arrival):
-                        outlet.report(observation)
+                        outlet.tell(observation)
                     return far_end.end_reason()
                 received_s = now_s
             else:
@@ -425,7 +425,7 @@ class TextStream:
             for piece, stamp in self.stamped(far_end, data, arrival):
                 for observation in console.feed(piece, stamp):
                     if throttle.passes(observation):
-                        outlet.report(observation)
+                        outlet.tell(observation)
             if ready_line is not None and now_s - began_s > options.ready_within_s:
                 return f"no line matched `ready` within {exact(options.ready_within_s)} s"
             if options.silence_limit_s and now_s - received_s > options.silence_limit_s:

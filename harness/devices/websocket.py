@@ -307,8 +307,8 @@ class WebSocketText(WebSocketLog):
         began = Stamp(self._clock.now_s())
         escaped = json.dumps(words).removeprefix('"').removesuffix('"')
         self._send_line(self._options.text_message.replace(_TEXT, escaped))
-        self._outlet.report(StimulusStarted(self.id, began, play_id))
-        self._outlet.report(StimulusEnded(self.id, Stamp(self._clock.now_s()), play_id))
+        self._outlet.tell(StimulusStarted(self.id, began, play_id))
+        self._outlet.tell(StimulusEnded(self.id, Stamp(self._clock.now_s()), play_id))
 
     def stop(self) -> None:
         """Text cannot be stopped."""

@@ -470,7 +470,7 @@ class Wyoming:
         """Maps lines; without any, lets time pass. Notices a far end that has been silent for too long."""
         for observation in self._console.feed(lines, stamp):
             if self._throttle.passes(observation):
-                self._outlet.report(observation)
+                self._outlet.tell(observation)
         limit_s = self._options.silence_limit_s
         if limit_s and self._connected.is_set() and self._relay is not None:
             silent_s = stamp.at_s - self._relay.received_s

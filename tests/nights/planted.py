@@ -325,7 +325,7 @@ FAULTS = (
 @ devices/framing/board_session.py
          self.await_hello(stamp.at_s)
 +        if restarted:
-+            self._outlet.report(Status(self._source, stamp, DeviceState.STARTED, detail))
++            self._outlet.tell(Status(self._source, stamp, DeviceState.STARTED, detail))
 """, "a board's restart is reported after the end of the sound that it cut off",
         "devices/test_board_session.py::test_restart_is_reported_before_the_sound_that_it_ended"),
     Planted("board_blamed_for_a_stalled_host", "3b54d683", Area.DRIVERS, """

@@ -191,7 +191,7 @@ class BoardSession:
         self.stop(now_s)
         rate_hz, samples, encoded = sound
         if not self.ready or rate_hz != self.rate_hz:
-            self._outlet.report(StimulusEnded(self._source, Stamp(now_s), play_id, complete=False))
+            self._outlet.tell(StimulusEnded(self._source, Stamp(now_s), play_id, complete=False))
             return
         end = self.sender.end
         self.playing = ActivePlay(play_id, samples, rate_hz, start=end, end=end, unplaced=encoded, requested_s=now_s)
@@ -339,12 +339,12 @@ class BoardSession:
                 self._must_request_hello = True
         elif isinstance(message, messages.Event | messages.Log):
             if self.boots.is_known(boot):
-                self._outlet.report(LogLine(self._source, stamp, f"from another boot, {boot}: {message}"))
+                self._outlet.tell(LogLine(self._source, stamp, f"from another boot, {boot}: {message}"))
                 return
             self._unconfirmed.append((received, stamp))
             if self.boots.current:
                 text = f"from boot {boot}, which no hello has confirmed: {message}"
-                self._outlet.report(LogLine(self._source, stamp, text))
+                self._outlet.tell(LogLine(self._source, stamp, text))
             self._must_request_hello = True
 
     def _report_rivals(self, now_s: float) -> None:
@@ -369,7 +369,7 @@ class BoardSession:
             )
         if (hello.firmware or hello.serial) and self._last_description != (hello.firmware, hello.serial):
             self._last_description = hello.firmware, hello.serial
-            self._outlet.report(DeviceDescribed(self._source, stamp, hello.firmware, hello.serial))
+            self._outlet.tell(DeviceDescribed(self._source, stamp, hello.firmware, hello.serial))
         self.hello, self._hello_at, self._must_request_hello = hello, stamp, False
         if not self.known or self._must_resync:
             self._start_after_hello(hello, now_s)
@@ -395,7 +395,7 @@ class BoardSession:
         if self._is_gone:
             # It has not restarted, so nothing else would revoke that it was gone.
             self._is_gone = False
-            self._outlet.report(Status(self._source, Stamp(now_s), DeviceState.IDLE, "the board sends hello again"))
+            self._outlet.tell(Status(self._source, Stamp(now_s), DeviceState.IDLE, "the board sends hello again"))
         self._outlet.back(BOARD)
 
     def _switch_boot(self, boot: str, stamp: Stamp, *, restarted: bool) -> None:
@@ -429,7 +429,7 @@ class BoardSession:
         if self._reported_boot == boot:
             return False
         self._reported_boot = boot
-        self._outlet.report(Status(self._source, stamp, DeviceState.STARTED, detail))
+        self._outlet.tell(Status(self._source, stamp, DeviceState.STARTED, detail))
         return True
 
     def _receive_pong(self, pong: messages.Pong, stamp: Stamp) -> None:
@@ -454,7 +454,7 @@ class BoardSession:
         is_due = is_fitted and now_s - self._clock_reported_s >= every_s
         if is_due and (fit := self.clock.fit(self._source, stamp)) is not None:
             self._clock_reported_s = now_s
-            self._outlet.report(fit)
+            self._outlet.tell(fit)
         if pong.listening:
             self._report_listening(Proof.HEARTBEAT, now_s)
 
@@ -498,9 +498,7 @@ class BoardSession:
     def _report_due_events(self, now_s: float) -> None:
         """Reports the events that are ready, and those given up as missing, which end a sound on a lossy wire."""
         if missing := self.events.skip_missing(min(now_s, self._received_s + _MAX_WAIT_S)):
-            self._outlet.report(
-                Unread(self._source, Stamp(now_s), f"events missing before the next: {missing}", missing)
-            )
+            self._outlet.tell(Unread(self._source, Stamp(now_s), f"events missing before the next: {missing}", missing))
             if self._wire.is_lossy:  # a broker's gap may still be filled
                 self._end_sound(now_s, complete=False, why=f"{missing} of its events are missing")
         for event, stamp in self.events.due():
@@ -517,7 +515,7 @@ class BoardSession:
             return
         if isinstance(event, messages.StatusEvent) and event.state is DeviceState.GONE:
             detail = event.detail or "the broker reports its last will"
-            self._outlet.report(Status(self._source, stamp, DeviceState.GONE, detail))
+            self._outlet.tell(Status(self._source, stamp, DeviceState.GONE, detail))
             self._is_gone = True
             if self.known:
                 self._outlet.lose(BOARD, "the board has left the broker (its last will)")
@@ -527,7 +525,7 @@ class BoardSession:
             stamp = self.clock.host_time(event.time_us) if self.clock.fitted else self._hello_time(event.time_us, stamp)
         reported = observation(event, self._source, stamp, self.sender)
         if stamp.at_s + stamp.error_s >= self._opened_s:  # a board also sends what it kept from before this session
-            self._outlet.report(reported)
+            self._outlet.tell(reported)
 
     def _hello_time(self, time_us: int, stamp: Stamp) -> Stamp:
         """The time of an event that arrived before the first answer to a ping, from the board's time in the hello."""
@@ -541,7 +539,7 @@ class BoardSession:
         if always or now_s - self._listening_reported_s >= PROOF_EVERY_S:
             self._listening_reported_s = now_s
             audio_s = self.sender.audio_line_s(self.sender.acknowledged) if self._injects else None
-            self._outlet.report(ListeningProved(self._source, Stamp(now_s), proof, audio_s))
+            self._outlet.tell(ListeningProved(self._source, Stamp(now_s), proof, audio_s))
 
     # Sound
 
@@ -584,7 +582,7 @@ class BoardSession:
         if not playing.has_started:
             playing.has_started = True
             audio_s = self.sender.audio_line_s(playing.start)
-            self._outlet.report(StimulusStarted(self._source, Stamp(now_s), playing.play_id, audio_s))
+            self._outlet.tell(StimulusStarted(self._source, Stamp(now_s), playing.play_id, audio_s))
 
     def _end_sound(self, now_s: float, *, complete: bool, why: str = "") -> None:
         """Reports the end of the current sound, if any, and drops what is not sent of it."""
@@ -595,4 +593,4 @@ class BoardSession:
             self._report_started(playing, now_s)
         end = playing.end if complete else max(playing.start, min(self.sender.drop_unsent(), playing.end))
         audio_s = self.sender.audio_line_s(end)
-        self._outlet.report(StimulusEnded(self._source, Stamp(now_s), playing.play_id, complete, audio_s, why))
+        self._outlet.tell(StimulusEnded(self._source, Stamp(now_s), playing.play_id, complete, audio_s, why))

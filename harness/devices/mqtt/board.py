@@ -339,9 +339,9 @@ class MqttBoard:
         try:
             received = parse_message(topic, payload)
         except MappingError as error:
-            self._outlet.report(LogLine(self._id, stamp, f"{topic}: {show_payload(payload)} ({error})"))
+            self._outlet.tell(LogLine(self._id, stamp, f"{topic}: {show_payload(payload)} ({error})"))
             if topic in _EVENT_TOPICS:
-                self._outlet.report(Unread(self._id, stamp, f"the payload of an event on {topic} is not valid"))
+                self._outlet.tell(Unread(self._id, stamp, f"the payload of an event on {topic} is not valid"))
             return
         with self._changed:
             completed_before = self.session.completed

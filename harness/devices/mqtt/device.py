@@ -408,7 +408,7 @@ class MqttDevice:
             return
         if len(payload) > MAX_PAYLOAD_BYTES:
             problem = f"a message on {topic} has {len(payload)} bytes, more than {MAX_PAYLOAD_BYTES}"
-            self._outlet.report(Unread(self.id, stamp, problem))
+            self._outlet.tell(Unread(self.id, stamp, problem))
             return
         board, hermes = self._board, self._hermes
         if hermes is not None and topic in hermes.topics:
@@ -428,7 +428,7 @@ class MqttDevice:
             results = self._check_numbers(results, payload, stamp)
         for observation in results:
             if self._throttle.passes(observation):
-                self._outlet.report(observation)
+                self._outlet.tell(observation)
 
     def _note_heartbeat(self, topic: str, payload: bytes, stamp: Stamp) -> None:
         """Notes a heartbeat if the message fits the profile's rule for it."""

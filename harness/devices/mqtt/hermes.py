@@ -112,7 +112,7 @@ class HermesSound:
         """Reports the end of the sound that is playing, if any. Called under the outlet's lock."""
         playing, self._playing = self._playing, None
         if playing is not None:
-            self._outlet.report(StimulusEnded(self._id, stamp, playing.play_id, complete, why=why))
+            self._outlet.tell(StimulusEnded(self._id, stamp, playing.play_id, complete, why=why))
 
 
 class HermesMicrophone(HermesSound):
@@ -205,7 +205,7 @@ class HermesMicrophone(HermesSound):
                 frame[: len(part)] = part
                 if start == 0:
                     began = Stamp(due_s - FRAME_S, late_s + _FRAME_ERROR_S)
-                    self._outlet.report(StimulusStarted(self._id, began, playing.play_id))
+                    self._outlet.tell(StimulusStarted(self._id, began, playing.play_id))
                 self._published_samples += len(part)
             wav = io.BytesIO()
             soundfile.write(wav, frame, self._rate_hz, format="WAV", subtype="PCM_16")
@@ -242,7 +242,7 @@ class HermesSpeaker(HermesSound):
             overdue_after_s = self._clock.real_s(waveform.duration_s + _FINISH_WAIT_S)
             self._timer = threads.DelayedCall(overdue_after_s, self._end_overdue, play_id, name=f"{self._id}-hermes")
             self._timer.start()
-            self._outlet.report(StimulusStarted(self._id, Stamp(self._play_began_s, _BEGIN_ERROR_S), play_id))
+            self._outlet.tell(StimulusStarted(self._id, Stamp(self._play_began_s, _BEGIN_ERROR_S), play_id))
 
     def receive(self, topic: str, payload: bytes, stamp: Stamp) -> None:
         """Handles a `playFinished`, which ends the sound; those of other sounds are ignored."""

@@ -196,7 +196,7 @@ class SerialDevice:
         self.peer = self._new_peer()  # `connect` has set the latency timer, which the peer must know
         self._outlet.open(sink)
         if usb_serial := self._location.usb_serial:
-            self._outlet.report(DeviceDescribed(self.id, Stamp(self._clock.now_s()), serial=usb_serial))
+            self._outlet.tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), serial=usb_serial))
         self.link = SerialLink(
             self.id,
             port,

@@ -201,7 +201,7 @@ class FramedPeer:
     def _report(self, observations: Iterable[Observation]) -> None:
         for observation in observations:
             if self._throttle.passes(observation):
-                self._outlet.report(observation)
+                self._outlet.tell(observation)
 
 
 class ConsolePeer:
@@ -219,7 +219,7 @@ class ConsolePeer:
         self.player = self
         self.console = console
         self._source = source
-        self._report = outlet.report
+        self._report = outlet.tell
         self.rate_hz = rate_hz
         self._realtime = realtime
         self._dialogue = TflmDialogue()

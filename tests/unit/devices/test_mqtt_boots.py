@@ -343,7 +343,7 @@ def test_a_flood_is_told_of_every_ten_seconds_and_at_its_end() -> None:
     outlet.open(observations)
     for step in range(30_000):
         now[0] = step / 1000
-        outlet.report(LogLine("board", Stamp(now[0]), "x"))
+        outlet.tell(LogLine("board", Stamp(now[0]), "x"))
     outlet.close()
     texts = [line.text for line in observations.of(LogLine)]
     counts = [int(text.split()[0]) for text in texts if "left out" in text]
@@ -357,7 +357,7 @@ def test_outlet_reports_one_line_in_the_singular() -> None:
     outlet = DriverOutlet("board", surroundings)  # type: ignore[arg-type]
     outlet.open(observations)
     for _ in range(201):
-        outlet.report(LogLine("board", Stamp(1.0), "x"))
+        outlet.tell(LogLine("board", Stamp(1.0), "x"))
     outlet.close()
     assert observations.of(LogLine)[-1].text == "1 line was left out: more than 50 per second"
 
