@@ -95,7 +95,7 @@ def command(
     from harness.scenario.compatibility import check_compatibility
     from harness.scenario.scenario import load_scenario
     from harness.session.engine.prepare import plan_session
-    from harness.session.plan import evidence_notes, percentile_notes
+    from harness.session.plan_notes import evidence_notes, percentile_notes
 
     device = SimulatedDevice(options.missed, options.misheard, options.false_accepts)
     with drawn_progress():
@@ -323,7 +323,7 @@ def _advice(limits: Iterable[RehearsedLimit], runs: list[SimulatedRun], trials: 
     A larger plan has the same voices, and intervals of false rejects are over voices.
     """
     from harness.report.rehearsal import PLAN_FACTORS
-    from harness.session.plan import ON_RECOGNITION
+    from harness.session.plan_notes import ON_RECOGNITION
     from harness.statistics.verdict import LimitVerdict
 
     most_end_early = sum(run.totals.finished < len(trials) for run in runs) > len(runs) / 2

@@ -8,15 +8,23 @@ from pathlib import Path
 
 from harness.base.foreign import plain_text, shell_word
 from harness.base.grouping import group_by
-from harness.base.text_table import Column, first_lines, fit, labelled_lines, text_table, wrap_wide_lines
+from harness.base.text_table import Column, first_lines, fit, join_blocks, labelled_lines, text_table, wrap_wide_lines
 from harness.model.choices import Grouping
 from harness.model.errors import HarnessError
-from harness.model.numbers import NOTHING, counted, ordinal, percent, seconds
+from harness.model.numbers import NOTHING, counted, exact, fixed, ordinal, percent, seconds
 from harness.model.record import EndReason
 from harness.model.scenario import Scenario, TrialKind
 from harness.model.trial import Outcome
 from harness.session.effect_items import effect_lines, effects_in
 from harness.session.figures.limits import limits_so_far, worst_of
+from harness.session.figures.memory import (
+    AnswerSource,
+    MemoryFigures,
+    MemoryFinding,
+    MemoryLength,
+    WaitLevel,
+    find_memories,
+)
 from harness.session.figures.procedures import clause_rows
 from harness.session.figures.progress import Progress, Totals, normalisation_of, words_of_session
 from harness.session.figures.requests import requests_of_session
@@ -29,7 +37,7 @@ from harness.session.figures.trials import (
     words_of,
 )
 from harness.session.figures.understood_trials import UnderstoodFigures
-from harness.session.log.reader import read_scenario
+from harness.session.log.reader import LogReader, read_scenario
 from harness.session.wording import OUTCOME_WORDS, connection_in_words, described_in_words, in_words, short_names
 from harness.statistics.intervals import Share
 from harness.statistics.text import delays, measured, percent_interval, share_with_interval
@@ -88,9 +96,7 @@ def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | 
     lines += wrap_wide_lines(results_lines(progress, snapshot, wake_summary(wake) if wake else ()), _columns(None))
     lines += self_wake_lines(progress)
     if folder is not None and any(trial.trial.memory is not None for trial in progress.trials):
-        from harness.session.figures.memory import summary_lines  # here, since it takes long to import
-
-        lines += summary_lines(folder)
+        lines += memory_lines(folder)
     lines += bench_lines(progress)
     if folder is not None:
         lines += effect_lines(effects_in(progress, folder).items)
@@ -498,3 +504,95 @@ def _word_cells(words: GroupTranscripts) -> tuple[str, ...]:
         *map(str, (counts.substitutions, counts.deletions, counts.insertions, counts.words)),
         f"{counts.sentences} of {words.attempts}",
     )
+
+
+# Memory
+
+
+BAR_CELLS = 30
+_SOURCE_NAMES = {
+    AnswerSource.DEVICE: "the device's own answer",
+    AnswerSource.TRANSCRIPTION: "our transcription of the answer",
+}
+
+
+def memory_lines(folder: Path) -> list[str]:
+    """A line for each device with memory trials. Reads the log again."""
+    with LogReader(folder) as reader:
+        figures = MemoryFigures.of(reader.entries())
+    lines = [
+        f"{plain_text(finding.device, 60)}: {_memory_length_text(finding.length)}; {_recommendation(finding)}"
+        for finding in find_memories(figures.points())
+    ]
+    return labelled_lines("memory", lines or [f"n/a (0 of {figures.planned} pairs have ended)"])
+
+
+def _memory_block(finding: MemoryFinding, axis: str | None = None) -> Iterator[str]:
+    """Results of one device: a bar for each wait, the length, and the line for its profile."""
+    label = f", {axis} {plain_text(finding.group, 60) or 'as it is'}" if axis else ""
+    yield f"device {plain_text(finding.device, 80)}{label}: {finding.counted} of {len(finding.points)} pairs count"
+    if finding.levels:
+        yield "     wait  share of pairs that remember (bar) and its exact 95 % interval (·)"
+        yield from (_memory_bar(level) for level in finding.levels)
+    yield f"  memory length      {_memory_length_text(finding.length)}"
+    if finding.to_wake is not None:
+        yield f"  to the wake event  {_memory_length_text(finding.to_wake)}"
+    yield f"  recommended        {_recommendation(finding)}"
+    if finding.forgotten is not None and finding.forgotten.surer is not None:
+        wait_s, at_most = finding.forgotten.surer
+        yield f"  more cautious      {exact(wait_s)} s: at most {percent(at_most, 0)} of pairs show memory"
+    yield from _memory_notes(finding)
+
+
+def _memory_length_text(estimate: MemoryLength | None) -> str:
+    """`between 6.5 and 8 s (95 % interval 5 to 10 s)`."""
+    if estimate is None:
+        return "n/a (no data)"
+    low, high = estimate.bracket
+    if high is None:
+        range_text = f"over {exact(low)} s"
+    else:
+        range_text = f"under {exact(high)} s" if low == 0 else f"between {exact(low)} and {exact(high)} s"
+    first, last = estimate.interval
+    within = f"{exact(first)} s and up" if last is None else f"{exact(first)} to {exact(last)} s"
+    return f"{range_text} (95 % interval {within})"
+
+
+def _recommendation(finding: MemoryFinding) -> str:
+    """A line for the device profile, with its evidence as a comment; else n/a and the reason."""
+    forgotten_wait = finding.forgotten
+    if forgotten_wait is None:
+        return f"n/a ({finding.why})"
+    wait, left = exact(forgotten_wait.wait_s), forgotten_wait.left
+    later = f"observed: {left.count} of {left.total} at {wait} s or more"
+    evidence = f"at {wait} s, at most {percent(forgotten_wait.at_most, 0)} of pairs show memory (95 %); {later}"
+    return f"context_wait_s: {wait}  # {evidence}"
+
+
+def _memory_bar(level: WaitLevel) -> str:
+    share = level.shown
+    low, high = (round(end * BAR_CELLS) for end in level.interval)
+    full = round(BAR_CELLS * (share.value or 0.0))
+    cells = "█" * full + "".join("·" if low <= index < high else " " for index in range(full, BAR_CELLS))
+    shown = f"{share.count} of {share.total} ({percent_interval(level.interval, 0)})"
+    return f"  {fixed(level.wait_s, 1):>6} s  {cells}  {shown}"
+
+
+def _memory_notes(finding: MemoryFinding) -> Iterator[str]:
+    sources = {point.source for point in finding.points if point.shown is not None and point.source is not None}
+    if sources:
+        names = (name for source, name in _SOURCE_NAMES.items() if source in sources)
+        yield f"  evidence           {' and '.join(names)}"
+    if finding.levels:
+        error_s = max((point.error_s for point in finding.points if point.shown is not None), default=0.0)
+        yield f"  waits              resolved to 0.1 s; the end of an answer is known to ± {seconds(error_s)}"
+    if finding.left_out:
+        why = ", ".join(f"{plain_text(code, 40)} {count}" for code, count in finding.left_out)
+        yield f"  do not count       {why}"
+    for planned_s, mean_s in finding.exceeded_waits.items():
+        yield f"  not reached        planned {exact(planned_s)} s, waited {fixed(mean_s, 1)} s on average"
+
+
+def memory_blocks(findings: Iterable[MemoryFinding], axis: str | None = None) -> list[str]:
+    """The results of all devices, separated by empty lines."""
+    return list(join_blocks(*(_memory_block(finding, axis) for finding in findings)))

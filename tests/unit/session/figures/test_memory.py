@@ -28,7 +28,6 @@ from harness.session.figures.memory import (
     find_forgetting_wait,
     find_memories,
     levels,
-    list_actual_waits,
     memory_length,
 )
 from harness.statistics.intervals import Share, clopper_pearson
@@ -165,7 +164,8 @@ def test_a_device_without_wake_events_has_no_length_to_them() -> None:
 
 def test_unreached_waits_are_reported() -> None:
     memory_points = points(Told(0.5, YES, waited_s=1.2), Told(0.5, YES, waited_s=1.0), Told(4.0, YES, waited_s=4.1))
-    assert list_actual_waits(memory_points) == {0.5: pytest.approx(1.1)}
+    (finding,) = find_memories(memory_points)
+    assert finding.exceeded_waits == {0.5: pytest.approx(1.1)}
 
 
 def test_probes_are_neither_judged_nor_counted_as_queries() -> None:
