@@ -110,7 +110,8 @@ class Conductor:
                     continue
                 self._takes.restore()
                 if run.context.life_check_after and self._takes.liveness.doubtful(1):
-                    self._takes.life_check.settle(at_end=True)  # before FINISHED is shown, and the operator leaves
+                    # Before FINISHED is shown, and the operator leaves.
+                    self._takes.life_check.check_silent_devices(at_end=True)
                 elif run.context.linger():
                     run.show(
                         StateWord.FINISHED,
@@ -148,7 +149,7 @@ class Conductor:
             self._takes.query_cut_s = now_s()
         for decision in run.context.decisions():
             run.append(decision)
-        self._takes.transcribe_rest()
+        self._takes.resume_transcriptions()
         self._takes.power.restore("the run begins")
         self._takes.settings.note_originals()
 
@@ -219,7 +220,7 @@ class Conductor:
                 if machine is not None:
                     self._takes.perform(machine.stop(arrived_s, cause))
             case TranscriptReady():
-                self._takes.transcribed(message, arrived_s)
+                self._takes.add_transcript(message, arrived_s)
             case ClipResult(event_seq=event_seq, clip=clip, why=why):
                 run.clips.clip_finished(event_seq)
                 event = EventClipped(event_seq, clip) if clip else None

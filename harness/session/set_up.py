@@ -60,7 +60,7 @@ class PowerCycling:
 
         Raises DeviceError if one cannot be switched, or does not answer again.
         """
-        if trial.memory is not None and trial.memory.primed_by:
+        if trial.is_follow_up:
             return True  # nothing may happen to the device between a prime and its follow-up
         every, sources_by_device = trial.power_cycle, _sources_by_device(trial)
         due = {

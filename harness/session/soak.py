@@ -152,7 +152,7 @@ def with_probes(trials: Sequence[Trial], probe: Mapping[str, Callable[[int], Tri
     # A probe precedes a trial with which the time since the last probe would become too long. It is needed only if
     # ambient sound was played since then, or is this trial.
     for trial in trials:
-        if trial.memory is not None and trial.memory.primed_by:  # nothing comes between it and its prime
+        if trial.is_follow_up:  # nothing comes between it and its prime
             yield trial
             continue
         sound = trial.recipe.query

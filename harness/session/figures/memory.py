@@ -279,7 +279,7 @@ class MemoryFigures:
     @property
     def planned(self) -> int:
         """Number of pairs in the plan."""
-        return sum(bool(trial.memory and trial.memory.primed_by) for trial in self._trials.values())
+        return sum(trial.is_follow_up for trial in self._trials.values())
 
     def add(self, entry: Entry) -> None:
         """Takes one row; ignores one that it has seen."""
@@ -314,7 +314,7 @@ class MemoryFigures:
         points = []
         for trial in self._trials.values():
             takes = {n: take for n, take in self._takes.get(trial.id, {}).items() if take.finished is not None}
-            if takes and trial.memory is not None and trial.memory.primed_by:
+            if takes and trial.is_follow_up:
                 points.append(self._point(trial, takes[max(takes)]))
         return tuple(points)
 
