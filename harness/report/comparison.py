@@ -28,7 +28,7 @@ from harness.offline.figures.comparison import Clusters
 from harness.rating.figures.categories import Figure, counts_as
 from harness.rating.figures.judged_responses import QueryOutcome, RatedTrial, rated_trials, read_sessions
 from harness.report.session import WholeSession, limits_of, read_session
-from harness.session.figures.effects import right_of_known
+from harness.session.figures.effects import right_effects
 from harness.session.figures.progress import normalisation_of, totals_of
 from harness.session.figures.trials import TrialProgress, heard_in
 from harness.session.log.reader import later_rows, read_scenario
@@ -326,9 +326,9 @@ class _DeviceResults:
         response = progress.response
         if trial.effect is not None and response is not None:
             effect = session.progress.effects.get((trial.id, response.take, response.attempt))
-            right_effects = right_of_known([] if effect is None else [effect])
-            if right_effects.total:
-                self.add(Measure.EFFECTS, trial, right_effects.count)
+            right_share = right_effects([] if effect is None else [effect])
+            if right_share.total:
+                self.add(Measure.EFFECTS, trial, right_share.count)
         for measure, p50 in ((Measure.LATENCY, totals.latency.p50), (Measure.WAKE_DELAY, totals.wake_delay.p50)):
             if p50 is not None:
                 self.add(measure, trial, 1, time=MeasuredDuration(p50.value_s, p50.clock_error_s))

@@ -72,7 +72,7 @@ _ID_PREFIXES: dict[AxisName, str] = {
 
 Cell = tuple[tuple[AxisName, str, AxisValue], ...]
 """One combination of the matrix: (axis, label, value) for each axis."""
-Pair = tuple[Trial, Trial]
+PrimedPair = tuple[Trial, Trial]
 """A prime and its follow-up, which are always played one after the other."""
 
 
@@ -265,12 +265,12 @@ class _Planner:
         rule = template.reprompt or defaults.reprompt
         query, device = self._query(template), asked_device(template, bench)
         profile = device.profile
-        wakes = template.wake and bool(profile.wake_phrases)
+        has_wake_phrase = template.wake and bool(profile.wake_phrases)
         reports = tuple(sorted(device.reports))
         recipe = replace(
             self._recipe(template, query, profile, cell),
             query=query.utterance,
-            wake_phrase=SpokenText(profile.wake_phrases[0]) if wakes else None,
+            wake_phrase=SpokenText(profile.wake_phrases[0]) if has_wake_phrase else None,
         )
         if self._is_asked_by_wire(template) and device.connection is not None:
             player, recipe = device.connection.id, replace(recipe, rate_hz=INJECTED_HZ)
@@ -299,7 +299,7 @@ class _Planner:
             core_capability=template.core_capability,
             note=template.note,
             microphone=bench.microphone.id if bench.microphone else "",
-            connection=next(iter(device.sources), ""),
+            connection=device.sources[0] if device.sources else "",
             also=device.sources[1:],
             reports=reports,
             wake_phrases=profile.wake_phrases,
@@ -313,7 +313,7 @@ class _Planner:
 
     # Memory probes
 
-    def _memory_pairs(self, template: TrialTemplate) -> Iterator[Pair]:
+    def _memory_pairs(self, template: TrialTemplate) -> Iterator[PrimedPair]:
         """A prime and a follow-up for each wait, repetition and cell.
 
         Each repetition has its own order. Drift during a session then does not look like an effect of the wait, and an
@@ -325,9 +325,9 @@ class _Planner:
         assert spec is not None, template.id
         asked_again = replace(template, query=spec.follow_up)
         cells = self._cells_of(template)
-        repetitions: list[list[Pair]] = []
+        repetitions: list[list[PrimedPair]] = []
         for repetition in range(1, template.repeat + 1):
-            block: list[Pair] = []
+            block: list[PrimedPair] = []
             for cell, wait_s in itertools.product(cells, spec.waits_s):
                 trial_id = self._new_id(template, cell, repetition, f"w{exact(wait_s)}")
                 prime = replace(
@@ -359,9 +359,9 @@ class _Planner:
             trial_id = self._new_id(template, cell, repetition)
             targets = self._targets(template, devices, cell)
             wake = self._scenario.wake
-            heard = ListeningSpec(template.kind, targets, wake, template.lead_in_s, template.tail_s, phrase)
+            spec = ListeningSpec(template.kind, targets, wake, template.lead_in_s, template.tail_s, phrase)
             if template.ambient is None:
-                yield self._plan_listening(template, cell, repetition, trial_id, heard)
+                yield self._plan_listening(template, cell, repetition, trial_id, spec)
                 continue
             every_s = template.ambient.probe.every_s if template.ambient.probe else 0.0
             axis = {name: value for name, _, value in cell}
@@ -369,8 +369,8 @@ class _Planner:
             calibration = self._calibration(axis) if in_spl else None
             soak = segments(template.ambient, f"{self._seed}:{trial_id}", calibration)
             for number, (source, ambience) in enumerate(soak, start=1):
-                listening = replace(heard, lead_in_s=0.0, tail_s=0.0, source=source, probe_every_s=every_s)
-                trial = self._plan_listening(template, cell, repetition, f"{trial_id}.s{number:04}", listening)
+                segment_spec = replace(spec, lead_in_s=0.0, tail_s=0.0, source=source, probe_every_s=every_s)
+                trial = self._plan_listening(template, cell, repetition, f"{trial_id}.s{number:04}", segment_spec)
                 yield replace(trial, recipe=replace(trial.recipe, query=ambience, lead_in_s=0.0, tail_s=0.0))
 
     def probe(self, template: TrialTemplate, number: int) -> Trial:
@@ -388,7 +388,7 @@ class _Planner:
             ambient=None,
         )
         devices = listening_devices(probe_template, self._bench)
-        heard = ListeningSpec(
+        listening = ListeningSpec(
             TrialKind.PROBE,
             self._targets(probe_template, devices, ()),
             scenario.wake,
@@ -397,7 +397,7 @@ class _Planner:
             _phrase(devices, probe_template),
             probe_every_s=spec.every_s,
         )
-        trial = self._plan_listening(probe_template, (), 1, f"{template.id}.p{number:04}", heard)
+        trial = self._plan_listening(probe_template, (), 1, f"{template.id}.p{number:04}", listening)
         return replace(trial, recipe=replace(trial.recipe, noise=None))
 
     def _targets(self, template: TrialTemplate, devices: list[Device], cell: Cell) -> tuple[Target, ...]:
@@ -427,12 +427,12 @@ class _Planner:
         return tuple(targets)
 
     def _plan_listening(
-        self, template: TrialTemplate, cell: Cell, repetition: int, trial_id: str, heard: ListeningSpec
+        self, template: TrialTemplate, cell: Cell, repetition: int, trial_id: str, listening: ListeningSpec
     ) -> Trial:
         """A trial with the phrase, or with phrase and command. For an ambient trial, the caller adds the sound."""
-        scenario, bench, first = self._scenario, self._bench, heard.targets[0]
+        scenario, bench, first = self._scenario, self._bench, listening.targets[0]
         profile = bench.device(first.device).profile
-        phrase: Utterance = SpokenText(heard.phrase)
+        phrase: Utterance = SpokenText(listening.phrase)
         facts = RecordingFacts()
         if template.recordings:
             turn = (repetition - 1) % len(template.recordings)
@@ -442,9 +442,9 @@ class _Planner:
         # With a deterministic device, the same samples would add no evidence and make intervals too narrow.
         recipe = replace(
             self._recipe(template, query, profile, cell),
-            lead_in_s=heard.lead_in_s,
-            tail_s=heard.tail_s,
-            rate_hz=INJECTED_HZ if all(target.injected for target in heard.targets) else AIR_HZ,
+            lead_in_s=listening.lead_in_s,
+            tail_s=listening.tail_s,
+            rate_hz=INJECTED_HZ if all(target.injected for target in listening.targets) else AIR_HZ,
             variant=repetition,
             as_recorded=template.as_recorded,
         )
@@ -465,7 +465,7 @@ class _Planner:
             device=first.device,
             loudspeaker=first.player,
             recipe=recipe,
-            reference=query.reference if query else heard.phrase,
+            reference=query.reference if query else listening.phrase,
             alternatives=query.alternatives if query else (),
             recognised=replace(scenario.recognised, language=recipe.voice.language),
             evidence=Evidence.DEVICE if query else Evidence.NONE,
@@ -480,7 +480,7 @@ class _Planner:
             also=first.also,
             reports=first.reports,
             wake_phrases=profile.wake_phrases,
-            listening=heard,
+            listening=listening,
             settings=_settings(cell, bench),
             stands=_stand_settings(cell, bench, in_room=recipe.placement is not None),
             power_cycle=power_cycle_of(scenario.defaults, template),
@@ -509,7 +509,7 @@ def _setting_values(cell: Cell) -> SettingValues:
 
 def _phrase(devices: list[Device], template: TrialTemplate) -> str:
     """The wake phrase for all of these devices."""
-    return template.phrase if template.phrase is not None else next(iter(devices[0].profile.wake_phrases))
+    return template.phrase if template.phrase is not None else devices[0].profile.wake_phrases[0]
 
 
 def _evidence(

@@ -114,10 +114,12 @@ def procedure_lines(scenario: Scenario, progress: Progress, wake: WakeFigures | 
     rows = clause_rows(scenario, progress, wake)
     if scenario.procedure is None or not rows:
         return []
-    heads = tuple(Column(head, left=True) for head in ("clause", "wanted", "found", "verdict"))
+    heads = tuple(Column(head, left=True) for head in ("clause", "required", "result", "verdict"))
     lines = ["", f"after {scenario.procedure.name.value}, edition {plain_text(scenario.procedure.edition, 40)}"]
     for device, device_rows in group_by((row.device, row) for row in rows).items():
-        cells = [(row.clause.what, row.clause.wanted, row.found.value, row.found.verdict.value) for row in device_rows]
+        cells = [
+            (row.clause.what, row.clause.wanted, row.result.value, row.result.verdict.value) for row in device_rows
+        ]
         lines += [f"device {plain_text(device, 80)}", *text_table(heads, cells, _columns(None))]
     return [*lines, ""]
 

@@ -282,8 +282,8 @@ class TotalsPanel(Painted):
     def _warning_rows(self) -> Iterator[tuple[str, str]]:
         """What makes the results doubtful, and whether the limits hold."""
         progress, disturbed = self._progress, self._progress.totals.disturbed
-        if progress.unplaced:
-            yield "LOG", f"{counted(progress.unplaced, 'row')} of unknown trials"
+        if progress.unplanned_rows:
+            yield "LOG", f"{counted(progress.unplanned_rows, 'row')} of unknown trials"
         if progress.unread:
             yield "NOT READ", f"{counted(progress.unread, 'line')} of devices"
         if disturbed.count:

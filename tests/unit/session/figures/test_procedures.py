@@ -38,7 +38,7 @@ def following(name: ProcedureName, wake: WakeSettings | None = None) -> Scenario
 def clauses(rows: Rows, name: ProcedureName, device: str = "kitchen") -> dict[str, tuple[str, str]]:
     whole = WholeSession.of(rows.entries)
     table = clause_rows(following(name), whole.progress, whole.wake)
-    return {row.clause.what: (row.found.value, row.found.verdict.value) for row in table if row.device == device}
+    return {row.clause.what: (row.result.value, row.result.verdict.value) for row in table if row.device == device}
 
 
 def verdicts(rows: Rows, name: ProcedureName) -> dict[str, str]:

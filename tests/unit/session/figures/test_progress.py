@@ -248,7 +248,7 @@ def test_a_row_of_a_trial_that_is_not_planned_is_counted_and_shown() -> None:
     rows = Rows.of(planned(1))
     rows.trial("elsewhere")
     progress = progress_of(rows)
-    assert progress.unplaced > 0
+    assert progress.unplanned_rows > 0
     assert progress.totals.finished == 0
 
 
