@@ -115,7 +115,8 @@ class Conductor:
                 elif run.context.linger():
                     run.show(
                         StateWord.FINISHED,
-                        "all trials have been played; detach to end the session, or re-run trials, add notes and judge",
+                        "all trials have been played; detach to end the session, or re-run trials, add notes and judge "
+                        "responses",
                     )
                     self._serve()
                 else:
@@ -293,7 +294,7 @@ class Conductor:
                     perform(machine.abort(now_s, f"by {by}"))
             case AnswerOperator(trial_id=trial_id, attempt=attempt):
                 if machine is None or machine.trial.id != trial_id or not machine.accepts_answer(attempt):
-                    return f"no question about attempt {attempt} of {trial_id} is open"
+                    return f"attempt {attempt} of {trial_id} has no open question"
                 answer = OperatorAnswer(command.by or "operator", Stamp(now_s), command.recognised, command.heard)
                 perform(machine.feed(answer, now_s))
             case Misspoke(trial_id=trial_id, attempt=attempt, by=by):

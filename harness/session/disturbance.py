@@ -57,7 +57,7 @@ class LateSound:
         return (
             f"about {percent(share)} of the sound of {plain_text(source, 40)} was late or lost"
             f" (more than {percent(MAX_LATE_SHARE, 1)}). Misses and slow responses may be due to this computer, not the"
-            " device: repeat the run when it is less busy."
+            " device. Repeat the run when the computer is less busy."
         )
 
 

@@ -17,7 +17,7 @@ from harness.model.trial import Trial
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import FirstResponse
 
-HELD_QUESTION = "What did it do?"
+HELD_QUESTION = "What did the device do?"
 """The question about a held response for which the scenario names no effect."""
 
 
@@ -117,7 +117,7 @@ def effect_lines(items: Sequence[EffectItem]) -> list[str]:
     lines = [f"effects              {len(items)}: {shown}"]
     for effect in items:
         source = "open" if effect.is_open else effect.evidence.source.value
-        aim = plain_text(effect.evidence.check.wanted or effect.evidence.check.question or "what it did", 60)
+        aim = plain_text(effect.evidence.check.wanted or effect.evidence.check.question or "what the device did", 60)
         lines.append(f"  {fit(effect_word(effect), 8)} {fit(source, 8)}  {plain_text(effect.trial.id, 30)}: {aim}")
         if effect.evidence.said:
             lines.append(f"                     {plain_text(effect.evidence.said, 300)}")

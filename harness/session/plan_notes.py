@@ -24,7 +24,7 @@ def evidence_notes(trials: Sequence[Trial], limits: Limits, operator: OperatorPr
         remedy = "Keep the dashboard open, or answer on a terminal: --plain --attended"
         if operator is OperatorPresence.ABSENT:
             count = f"the operator is absent, and {count}"
-            remedy = "Use --attended, or write `operator: auto` in the bench and leave out --unattended"
+            remedy = "Use --attended, or set `operator: auto` in the bench and leave out --unattended"
         note = f"{count} need a person to say whether {devices} understood; unanswered, they are inconclusive. {remedy}"
         if not any(trial.kind is TrialKind.UNDERSTAND for trial in asking):
             note += ". For a run without a person, write `evidence: none` and limits such as min_answered_share"
@@ -50,10 +50,11 @@ def percentile_notes(trials: Sequence[Trial], limits: Limits) -> Iterator[str]:
         for device, count in counts.items():
             limit = f"{name}[{device}]" if device else name
             if count == 0:
-                remedy = "Remove the limit, or add such trials"
+                remedy = "Remove the limit, or add trials that measure it"
                 yield f"{limit} cannot pass: no trial in the plan measures this time. {remedy}"
             elif count < least_count:
-                yield f"{limit} cannot pass with {counted(count, 'trial')}: p95 needs {least_count}. Raise `repeat`"
+                remedy = f"p95 needs at least {least_count}. Raise `repeat`"
+                yield f"{limit} cannot pass with {counted(count, 'trial')}: {remedy}"
 
 
 def _planned_time_counts(trials: Sequence[Trial]) -> dict[str, dict[str, int]]:

@@ -245,7 +245,7 @@ def row_for(request: Request, resumption: Resumption, trial_ids: Container[str])
             if trial_id not in trial_ids:
                 return _unknown_trial_text(trial_id)
             if resumption.is_in_play(trial_id):
-                return f"{trial_id} is still to be played"
+                return f"{trial_id} is already waiting or being played"
             return RerunAsked(trial_id, resumption.next_take(trial_id), by)
         case Review(event_seq=event_seq, word=word, by=by):
             if event_seq not in resumption.wakes:
@@ -283,9 +283,9 @@ def _judgment_row(request: Judge, resumption: Resumption, trial_ids: Container[s
     if not clip_hashes:
         return f"attempt {judgment.attempt} of {judgment.trial_id} has no response to judge"
     if judgment.clip_sha256 not in clip_hashes:
-        return f"the response of attempt {judgment.attempt} of {judgment.trial_id} is a different one"
+        return f"attempt {judgment.attempt} of {judgment.trial_id} has a different response"
     if judgment.replaces is not None and judgment.replaces not in resumption.judgments:
-        return f"there is no judgment {judgment.replaces} to replace"
+        return f"this session has no judgment {judgment.replaces}, which the new one replaces"
     return JudgmentGiven(judgment)
 
 

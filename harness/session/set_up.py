@@ -222,7 +222,7 @@ class TrialSettings:
             if unread := [name for name, value in originals if not value]:
                 raise DeviceError(
                     f"{connection} reports no value for {unread[0]}, so the original could not be restored",
-                    remedy="Set it once by hand, or leave it out of `device_settings`",
+                    remedy="Set a value by hand once, or remove the setting from `device_settings`",
                 )
             if originals:
                 self._run.append(SettingsNoted(connection, SettingsStage.ORIGINAL, originals))
@@ -301,7 +301,7 @@ class TrialSettings:
         driver = self._run.context.stands.get(source) or self._run.context.settings.get(source)
         if driver is None:
             raise InputError(
-                f"the connection of {source} cannot set settings", remedy="Use a driver that can, such as esphome"
+                f"the driver of {source} cannot change settings", remedy="Use a driver that can, such as esphome"
             )
         return driver
 

@@ -187,7 +187,7 @@ def self_wake_lines(progress: Progress) -> list[str]:
     lines = (
         f"{plain_text(wakes.device, 40)} woke in {answers}: {share_with_interval(share)}"
         for wakes in progress.self_wakes
-        for answers, share in (("its own answers", wakes.own), ("another's answers", wakes.others))
+        for answers, share in (("its own answers", wakes.own), ("other devices' answers", wakes.others))
         if share.total
     )
     return labelled_lines("self-wakes", lines)
@@ -470,7 +470,7 @@ def heard_tables(
     total, columns = words_of(trials), _columns(width)
     lines = [
         f"WER of what was heard, words compared as {normalisation}",
-        f"intervals: by query if there are at least {MIN_QUERIES} different ones, else by attempt",
+        f"intervals: over queries if at least {MIN_QUERIES} are different, else over attempts",
         *(f"transcripts typed {text}" for text in _typed_lines(total.first, total.final)),
         "",
         *_transcript_table("", [("all", total)], columns),
@@ -566,8 +566,8 @@ def _recommendation(finding: MemoryFinding) -> str:
     if forgotten_wait is None:
         return f"n/a ({finding.why})"
     wait, left = exact(forgotten_wait.wait_s), forgotten_wait.left
-    later = f"observed: {left.count} of {left.total} at {wait} s or more"
-    evidence = f"at {wait} s, at most {percent(forgotten_wait.at_most, 0)} of pairs show memory (95 %); {later}"
+    later = f"observed: {left.count} of {left.total} pairs at {wait} s or more"
+    evidence = f"at {wait} s, at most {percent(forgotten_wait.at_most, 0)} show memory (95 %); {later}"
     return f"context_wait_s: {wait}  # {evidence}"
 
 

@@ -79,9 +79,9 @@ def demand_trust(folder: Path) -> None:
     programs += [command for part in equipment_of(bench) if (command := program(part.driver, part.options))]
     if programs:
         raise InputError(
-            f"{folder} was unpacked from an archive, and its bench would use on this host: "
+            f"{folder} was unpacked from an archive. On this host, its bench would use these programs and addresses: "
             + "; ".join(plain_text(command, 400) for command in programs),
-            remedy="If you trust all of these, resume it with --trust",
+            remedy="If you trust all of them, resume the session with --trust",
         )
 
 
@@ -149,7 +149,7 @@ def clock_of(bench: Bench) -> Clock:
         raise InputError(
             f"devices of one bench have different speeds: {_list_speeds(speeds)}",
             place=equipment[0].place,
-            remedy="Give all of them the same `speed`",
+            remedy="Set the same `speed` for all simulated devices",
         )
     if not speeds or set(speeds.values()) == {1.0}:
         return HostClock()

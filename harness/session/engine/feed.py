@@ -104,7 +104,8 @@ class FeedServer:
         except OSError as error:
             self._listener.close()
             raise EngineError(
-                f"no socket at {path}: {error}", remedy="Set HARNESS_RUNTIME to a folder with a short path"
+                f"the socket {path} cannot be created: {error}",
+                remedy="Set HARNESS_RUNTIME to a folder with a short path",
             ) from error
         self._accepting = threading.Thread(target=self._accept, name="feed-accept", daemon=True)
         self._accepting.start()
@@ -377,7 +378,7 @@ class EngineClient:
             self._connection.close()
             raise EngineError(
                 f"no engine answers at {socket_path}: {error.strerror}",
-                remedy="See which sessions run: harness run attach. Resume one: harness run resume SESSION",
+                remedy="List the running sessions: harness run attach. Resume a session: harness run resume SESSION",
             ) from error
         self._thread = threading.Thread(target=self._read, name="engine-client", daemon=True)
         try:

@@ -122,7 +122,7 @@ def start_engine(
         path_text.encode()
     except UnicodeEncodeError as error:
         raise InputError(
-            f"the path {path_text} is not UTF-8", remedy="Rename its folder, then: harness run resume SESSION"
+            f"the path {path_text} is not UTF-8", remedy="Rename the folder, then resume: harness run resume SESSION"
         ) from error
     arguments = python_command("harness.session.engine.engine", path_text)
     if unattended:
@@ -138,7 +138,9 @@ def start_engine(
             engine.terminate()
             raise EngineError(
                 f"the engine (pid {engine.pid}) {why}",
-                remedy=f"See {session.engine_output}, then: harness run resume {shell_word(folder)}" if alive else "",
+                remedy=f"See {session.engine_output}, then resume: harness run resume {shell_word(folder)}"
+                if alive
+                else "",
             )
     except KeyboardInterrupt as interrupt:
         if engine is None:

@@ -69,7 +69,7 @@ def device_and_phrase(bench_path: Path, device_id: str) -> tuple[Device, str]:
         raise InputError(
             f"no wake phrase is known for {device_id!r}",
             place=Place(device.profile.path),
-            remedy="Add `wake_phrases: [...]` to its profile",
+            remedy="Add `wake_phrases: [...]` to the device's profile",
         )
     return device, device.profile.wake_phrases[0]
 

@@ -403,7 +403,7 @@ def _pairs(waits: Iterable[tuple[float | None, bool | None]]) -> list[Pair]:
 def _no_wait_reason(pairs: Sequence[Pair], length: MemoryLength | None) -> str:
     """Why there is no recommended wait."""
     if length is None:
-        return "no pair counts"
+        return "none of the pairs counts"
     shortest_s, longest_s = min(pair.wait_s for pair in pairs), max(pair.wait_s for pair in pairs)
     if not any(pair.shown for pair in pairs):
         return f"no memory seen, even after {exact(shortest_s)} s"

@@ -356,7 +356,7 @@ CLAUSES: Mapping[ProcedureName, tuple[Clause, ...]] = {
             _missed_clause(_PLAYBACK, 0.33),
         ),
         Clause("utterances in each condition", "at least 30", "trials.repeat", "n", _judge_samples),
-        Clause("RAR: correct responses of requests", "", "trials.effect", "effects, requests whole", _judge_responses),
+        Clause("RAR: correct responses to requests", "", "trials.effect", "effects, requests whole", _judge_responses),
         Clause("WWDD: shortest pause before a request", "at most 1 s", "matrix.axes.gap_ms", "requests", _judge_pause),
         Clause("FAR in 24 h", "at most 3", "trials.hours", "false accepts", _accepts_clause(3, 24)),
         Clause("proof of life before and after the 24 h", "both", "trials.probe", "probes", _judge_proof_of_life),

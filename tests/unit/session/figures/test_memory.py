@@ -137,7 +137,7 @@ def test_few_pairs_and_none_that_count_recommend_nothing() -> None:
     (few,) = find_memories(points(*clear_cut(5.0, WAITS, repeat=1)))
     assert few.why == "it may remember for longer than 16 s: more pairs or longer waits are needed"
     (none,) = find_memories(points(Told(4.0)))
-    assert (none.length, none.levels, none.why) == (None, (), "no pair counts")
+    assert (none.length, none.levels, none.why) == (None, (), "none of the pairs counts")
     assert find_memories(()) == ()
 
 
