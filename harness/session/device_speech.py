@@ -101,13 +101,13 @@ class Quiet:
             self.span.ends = stamp if stamp.at_s >= self.span.starts.at_s else self.span.starts
             self.span = None
 
-    def since(self, now_s: float) -> float | None:
+    def since_s(self, now_s: float) -> float | None:
         """The start of the current quiet: now during speech, None if nothing was heard."""
         if self.span is None:
             return self.last_sound_s
         return min(max(now_s, self.span.starts.at_s), self.span.starts.at_s + self._longest_s)
 
-    def until(self, quiet_s: float, entered_s: float) -> float:
+    def until_s(self, quiet_s: float, entered_s: float) -> float:
         """When the room will have been quiet for quiet_s if nothing more is heard; from `entered_s` if nothing was.
 
         The wait for a device that never stops talking is limited.
@@ -159,7 +159,7 @@ class Activity:
             case _:
                 pass
 
-    def until(self, quiet_s: float, longest_s: float) -> float:
+    def until_s(self, quiet_s: float, longest_s: float) -> float:
         """Until when it counts as busy: for longest_s, or for quiet_s after the end of its activity."""
         if self.over_s is None or self.speech_from_s is not None:
             return longest_s

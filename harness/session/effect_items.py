@@ -27,7 +27,7 @@ class EffectItem:
 
     - folder, session_id: its session. take, attempt: their numbers.
     - evidence: what is known of the effect. answers: (Unix time, answer of a person), oldest first.
-    - said: the harness's transcript of the response; "" if there is none.
+    - transcript: the harness's transcript of the response; "" if there is none.
     - held_by: raters who hold it. waited_for: whether one of them held it while the evidence was the same as now.
     """
 
@@ -37,7 +37,7 @@ class EffectItem:
     take: int
     attempt: int
     evidence: EffectEvidence
-    said: str = ""
+    transcript: str = ""
     held_by: tuple[str, ...] = ()
     waited_for: bool = False
     answers: tuple[tuple[float, EffectAnswered], ...] = ()
@@ -80,7 +80,7 @@ def effects_in(progress: Progress, folder: Path) -> SessionEffects:
                     take=response.take,
                     attempt=response.attempt,
                     evidence=evidence,
-                    said=response.transcript or "",
+                    transcript=response.transcript or "",
                     held_by=tuple(judgment.rater for judgment in held_judgments),
                     waited_for=any(judgment.effect is evidence.word for judgment in held_judgments),
                     answers=progress.effect_answers.get(key, ()),

@@ -382,7 +382,7 @@ class ListeningMachine(Take):
         longest_s, quiet_s = self._since_s + self._rule.response_max_s, self._rule.context_wait_s
         activities = self._bench_state.activities
         waits = (
-            (activity.until(quiet_s, longest_s), activity.in_words(target.device))
+            (activity.until_s(quiet_s, longest_s), activity.in_words(target.device))
             for source in target.sources
             if (activity := activities.get(source)) is not None and activity.state in _BUSY
         )

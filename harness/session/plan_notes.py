@@ -17,22 +17,22 @@ ON_RECOGNITION = ("min_recognised_share", "min_first_attempt_share", "max_first_
 
 def evidence_notes(trials: Sequence[Trial], limits: Limits, operator: OperatorPresence) -> Iterator[str]:
     """Notes on trials that have a result only if a person answers, and on limits that nothing can decide."""
-    asking = [trial for trial in trials if trial.evidence is Evidence.OPERATOR]
-    if asking and operator is not OperatorPresence.PRESENT:
-        devices = ", ".join(dict.fromkeys(trial.device for trial in asking))
-        count = f"{len(asking)} of {counted(len(trials), 'trial')}"
+    operator_trials = [trial for trial in trials if trial.evidence is Evidence.OPERATOR]
+    if operator_trials and operator is not OperatorPresence.PRESENT:
+        devices = ", ".join(dict.fromkeys(trial.device for trial in operator_trials))
+        count = f"{len(operator_trials)} of {counted(len(trials), 'trial')}"
         remedy = "Keep the dashboard open, or answer on a terminal: --plain --attended"
         if operator is OperatorPresence.ABSENT:
             count = f"the operator is absent, and {count}"
             remedy = "Use --attended, or set `operator: auto` in the bench and leave out --unattended"
         note = f"{count} need a person to say whether {devices} understood; unanswered, they are inconclusive. {remedy}"
-        if not any(trial.kind is TrialKind.UNDERSTAND for trial in asking):
+        if not any(trial.kind is TrialKind.UNDERSTAND for trial in operator_trials):
             note += ". For a run without a person, write `evidence: none` and limits such as min_answered_share"
         yield note
-    evidence = {trial.evidence for trial in trials if trial.kind.asks} or {Evidence.DEVICE}
-    has_commands = any(trial.kind is TrialKind.COMMAND for trial in trials)  # their words decide a WER
-    if evidence != {Evidence.NONE}:
+    queries = [trial for trial in trials if trial.kind.asks]
+    if not queries or any(trial.evidence is not Evidence.NONE for trial in queries):
         return
+    has_commands = any(trial.kind is TrialKind.COMMAND for trial in trials)  # their words decide a WER
     for name in ON_RECOGNITION:
         if getattr(limits, name) is not None and not (has_commands and name.endswith("wer")):
             yield (
@@ -73,10 +73,13 @@ def _planned_time_counts(trials: Sequence[Trial]) -> dict[str, dict[str, int]]:
                 wakes[target.device] += 1
             if trial.kind is TrialKind.COMMAND:
                 commands[target.device] = commands.get(target.device, 0) + 1
+    first_sounds = dict(commands)
+    if queries or not commands:
+        first_sounds = {"": queries, **commands}
     return {
         "max_latency_p95_ms": {"": queries},
         "max_wake_delay_p95_ms": wakes or {"": 0},
-        "max_first_sound_p95_ms": ({"": queries} if queries or not commands else {}) | commands,
+        "max_first_sound_p95_ms": first_sounds,
     }
 
 

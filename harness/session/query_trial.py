@@ -347,23 +347,23 @@ class TrialMachine(Take):
         until_s = max(self._earliest_sound_s, self._transcribing_until_s or 0.0)
         part = self.trial.memory
         if part is not None and part.primed_by and self._current is None:  # the wait that this probe is about
-            until_s = max(until_s, self._quiet.until(part.wait_s, self._since_s))
+            until_s = max(until_s, self._quiet.until_s(part.wait_s, self._since_s))
         elif self._last_number and (self._in_late_window or self._verdict() is None):
-            until_s = max(until_s, self._quiet.until(self._rule.context_wait_s, self._since_s))
+            until_s = max(until_s, self._quiet.until_s(self._rule.context_wait_s, self._since_s))
         if self._in_late_window:
             until_s = max(until_s, self._since_s + self._rule.context_wait_s)
         if self._talks_on():
             until_s = max(until_s, self._since_s + self._rule.response_max_s)
         if self.query_cut_s is not None:
             wait_s = self._rule.context_wait_s
-            until_s = max(until_s, self.query_cut_s + wait_s, self._quiet.until(wait_s, self._since_s))
+            until_s = max(until_s, self.query_cut_s + wait_s, self._quiet.until_s(wait_s, self._since_s))
         return max(until_s, self._busy_until_s())
 
     def _busy_until_s(self) -> float:
         """Until when the device counts as busy: an earlier query would cut off its answer, which may still come."""
         if self._device.state not in _BUSY:
             return 0.0
-        return self._device.until(self._rule.context_wait_s, self._since_s + self._rule.response_max_s)
+        return self._device.until_s(self._rule.context_wait_s, self._since_s + self._rule.response_max_s)
 
     def _talks_on(self) -> bool:
         """Whether the answer was longer than `response_max_s` and still goes on: the device would not hear a query."""
@@ -381,13 +381,13 @@ class TrialMachine(Take):
         close = self.trial.close_dialogue
         assert close is not None
         if close.say is None:
-            return max(self._quiet.until(close.wait_s, self._since_s), self._since_s + close.wait_s)
+            return max(self._quiet.until_s(close.wait_s, self._since_s), self._since_s + close.wait_s)
         if not self._closing_id:  # at once, but no sound while a response is being transcribed
             return self._transcribing_until_s or self._now_s
         if not self._closing_done:
             return self._since_s + SOUND_GUARD_S + (self._rule.speak_within_s or 0.0)  # a person may take longer
         quiet_s = QUIET_IF_IDLE_S if self._device.state is DeviceState.IDLE else QUIET_AFTER_CLOSING_S
-        return self._quiet.until(quiet_s, self._since_s)
+        return self._quiet.until_s(quiet_s, self._since_s)
 
     # Steps
 
@@ -578,7 +578,7 @@ class TrialMachine(Take):
         if self._quiet.span is not None and self.trial.responds:
             self._current.spans.append(self._quiet.span)
         self._enter(Phase.PLAYING, "")
-        self._start_attempt(self._quiet.since(self._now_s))
+        self._start_attempt(self._quiet.since_s(self._now_s))
 
     def _cut_query(self) -> None:
         """Ends the current query before its answer has ended."""

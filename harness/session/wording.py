@@ -521,10 +521,10 @@ def _without_shared_end(names: list[str]) -> list[str]:
 def _without_shared_parts(names: list[str]) -> list[str]:
     """Names with the same number of parts (`time.v-anna.n-pink_10_dB`), without the shared ones, except the first."""
     parts = [name.split(".") for name in names]
-    if len(names) < 2 or len({len(of_name) for of_name in parts}) != 1:
+    if len(names) < 2 or len({len(name_parts) for name_parts in parts}) != 1:
         return names
     differ = [number == 0 or len(set(column)) > 1 for number, column in enumerate(zip(*parts, strict=True))]
-    return [".".join(compress(of_name, differ)) for of_name in parts]
+    return [".".join(compress(name_parts, differ)) for name_parts in parts]
 
 
 def _without_shared_words(names: list[str]) -> list[str]:
@@ -533,10 +533,10 @@ def _without_shared_words(names: list[str]) -> list[str]:
     `say_the_time.v-anna` and `say_the_date.v-bob` become `time.anna` and `date.bob`.
     """
     parts = [name.split(".") for name in names]
-    if len({len(of_name) for of_name in parts}) != 1:
+    if len({len(name_parts) for name_parts in parts}) != 1:
         return names
     columns = [_different_words(column) for column in zip(*parts, strict=True) if len(set(column)) > 1]
-    return [".".join(of_name) for of_name in zip(*columns, strict=True)] or names
+    return [".".join(name_parts) for name_parts in zip(*columns, strict=True)] or names
 
 
 def _different_words(parts: Sequence[str]) -> list[str]:
@@ -544,11 +544,11 @@ def _different_words(parts: Sequence[str]) -> list[str]:
     words = [_WORD_ENDS.split(part) for part in parts]
     max_count = min(map(len, words)) - 1
     front = min(max_count, _count_shared(words))
-    back = min(max_count - front, _count_shared([of_part[::-1] for of_part in words]))
-    rest = ["".join(of_part[front : len(of_part) - back]) for of_part in words]
+    back = min(max_count - front, _count_shared([part_words[::-1] for part_words in words]))
+    different_parts = ["".join(part_words[front : len(part_words) - back]) for part_words in words]
     if back:  # the words that are left end with the separator of the next one
-        rest = [text.rstrip("-_") or text for text in rest]
-    return rest
+        different_parts = [text.rstrip("-_") or text for text in different_parts]
+    return different_parts
 
 
 _WORD_ENDS = re.compile(r"(?<=[-_])(?=[^-_])")
