@@ -270,7 +270,7 @@ class _Client:
             self._end_thread()
 
     def _greet(self, hello: Hello) -> None:
-        """Queues the welcome after the first Hello. A further Hello only changes what the client wants to receive."""
+        """Queues the welcome after the first Hello. A further Hello only changes `attended` and `meters`."""
         with self._server._changed:
             is_first = self.hello is None
             self.hello = hello

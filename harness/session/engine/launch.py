@@ -134,14 +134,11 @@ def start_engine(
         with disk_errors(f"{session.engine_output} cannot be written"), _interrupted_afterwards():
             engine = ChildProcess(arguments, stdin=subprocess.DEVNULL, stdout=None, stderr=session.engine_output)
         if why := engine.await_ready(lambda: _find_answering(folder) is not None, within_s):
-            alive = engine.alive
+            remedy = ""
+            if engine.alive:
+                remedy = f"See {session.engine_output}, then resume: harness run resume {shell_word(folder)}"
             engine.terminate()
-            raise EngineError(
-                f"the engine (pid {engine.pid}) {why}",
-                remedy=f"See {session.engine_output}, then resume: harness run resume {shell_word(folder)}"
-                if alive
-                else "",
-            )
+            raise EngineError(f"the engine (pid {engine.pid}) {why}", remedy=remedy)
     except KeyboardInterrupt as interrupt:
         if engine is None:
             raise

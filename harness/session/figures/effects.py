@@ -75,7 +75,7 @@ class _AttemptReports:
 
 @frozen
 class _ReportedEffect:
-    """The effect according to the device's reports. outcome: None if no report counts. evidence: it, in words."""
+    """The effect according to the device's reports. outcome: None if no report counts. evidence: what it reported."""
 
     outcome: EffectOutcome | None
     evidence: str
@@ -199,16 +199,16 @@ class EffectRows:
     ) -> EffectEvidence:
         check = reports.trial.effect or EffectCheck("")
         device = self._device_effect(reports, check)
-        due_s = due_wall_s(check, response_wall_s, zone)
+        due_wall_s = visible_from_wall_s(check, response_wall_s, zone)
         # A person's answer outranks the device's report, except that nobody could tell.
         if answers and (answers[-1].word is not EffectOutcome.UNKNOWN or device.outcome is None):
             last = answers[-1]
             words = _evidence_text(last, device)
-            return EffectEvidence(check, last.word, EffectSource.OPERATOR, words, due_s)
+            return EffectEvidence(check, last.word, EffectSource.OPERATOR, words, due_wall_s)
         if device.outcome is not None:
             unsure = f"; {answers[-1].by} could not tell{_detail(answers[-1])}" if answers else ""
-            return EffectEvidence(check, device.outcome, EffectSource.DEVICE, device.evidence + unsure, due_s)
-        return EffectEvidence(check, said=device.evidence, due_wall_s=due_s)
+            return EffectEvidence(check, device.outcome, EffectSource.DEVICE, device.evidence + unsure, due_wall_s)
+        return EffectEvidence(check, said=device.evidence, due_wall_s=due_wall_s)
 
     def _device_effect(self, reports: _AttemptReports, check: EffectCheck) -> _ReportedEffect:
         """The effect by the states that the device reported in time."""
@@ -243,7 +243,7 @@ def right_effects(evidence: Iterable[EffectEvidence]) -> Share:
     return Share(outcomes.count(EffectOutcome.RIGHT), len(outcomes))
 
 
-def due_wall_s(check: EffectCheck, response_wall_s: float | None, zone: tzinfo | None = None) -> float | None:
+def visible_from_wall_s(check: EffectCheck, response_wall_s: float | None, zone: tzinfo | None = None) -> float | None:
     """The Unix time from which a person can see the effect; None without a question or a response."""
     if response_wall_s is None or not check.question:
         return None
