@@ -35,7 +35,7 @@ from harness.session.figures.trials import (
 from harness.session.figures.understood_trials import frame_of, understood_of
 from harness.session.log.reader import LogReader, later_rows, read_scenario
 from harness.session.summary import disturbance_lines
-from harness.session.wording import OUTCOME_WORDS, connection_in_words, in_words
+from harness.session.wording import OUTCOME_WORDS, cause_in_words, connection_in_words
 from harness.statistics.intervals import Interval, Share
 from harness.statistics.text import TOO_FEW_VOICES, measured
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict
@@ -360,7 +360,7 @@ def _outcome_reason(outcome: Outcome | None, cause: str, lines: Iterable[str]) -
         return None
     message = OUTCOME_WORDS[outcome]
     if cause:
-        message += f" ({plain_text(in_words(cause))})"
+        message += f" ({plain_text(cause_in_words(cause))})"
     return Reason(verdict, outcome.value, message, "\n".join(lines))
 
 

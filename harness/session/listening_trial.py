@@ -49,7 +49,7 @@ from harness.session.take import (
     TakeOptions,
     Verdict,
 )
-from harness.session.wording import in_words
+from harness.session.wording import cause_in_words
 
 ARRIVAL_S = 0.3
 """How long after its timestamp an event may arrive, in seconds."""
@@ -514,7 +514,7 @@ class ListeningMachine(Take):
             self._actions.append(StopStimulus())
         self._write_verdict(Outcome.INTERRUPTED, cause)
         self._earliest_sound_s = self._now_s + RETRY_S
-        self._enter(Phase.WAITING, in_words(cause))
+        self._enter(Phase.WAITING, cause_in_words(cause))
 
     def _end(self, now_s: float, outcome: Outcome, cause: str) -> list[Action]:
         self._set_time(now_s)

@@ -20,7 +20,7 @@ from harness.session.liveness import TRIES, Liveness
 from harness.session.resumption import TakeKey
 from harness.session.run import Run
 from harness.session.take import LINK_WAIT_S
-from harness.session.wording import in_words
+from harness.session.wording import cause_in_words
 
 if TYPE_CHECKING:
     from harness.session.bench_checks import BenchCheck
@@ -44,11 +44,12 @@ class LifeCheck:
 
     def check_silent_devices(self, *, at_end: bool = False) -> bool:
         """Checks silent devices. Returns whether anything was played. at_end: no further trial can prove listening."""
-        run, after = self._run, self._run.context.life_check_after
-        played, takes = False, 1 if at_end else after
+        run, check_after = self._run, self._run.context.life_check_after
+        min_takes = 1 if at_end else check_after
+        has_played = False
         # A person who has paused the run may be at the device: only they resume it.
-        while after and run.ending is None and self._liveness.doubtful(takes) and run.await_resume():
-            for device in self._liveness.doubtful(takes):
+        while check_after and run.ending is None and self._liveness.doubtful(min_takes) and run.await_resume():
+            for device in self._liveness.doubtful(min_takes):
                 if unproven := self._liveness.unproven(device):
                     self._replay_unproven(device, unproven, "and then it restarted")
                     if self._liveness.restarts(device) >= TRIES:
@@ -56,14 +57,14 @@ class LifeCheck:
                     continue
                 missed_count = len(self._liveness.silent(device))
                 is_repeated = self._repeat_known_good(device)
-                played |= is_repeated
+                has_played = has_played or is_repeated
                 if self._run.ending is not None:
                     break
                 if self._liveness.silent(device):
                     self._handle_silence(device, is_repeated=is_repeated, at_end=at_end)
                 else:
                     self._note(f"{device} responds, so the {counted(missed_count, 'trial')} that it missed count")
-        return played
+        return has_played
 
     def _handle_silence(self, device: str, *, is_repeated: bool, at_end: bool) -> None:
         """Has the silent takes played again, and pauses the run unless a power cycle brings the device back.
@@ -118,13 +119,13 @@ class LifeCheck:
         reason = f"{device} gives no sign of life. {remedy}"
         run.pause(reason, LIFE_CHECK_BY)
         since_s, signs = clock.now_s(), self._liveness.signs(device)
-        asks_s = since_s + policy.retry_after_s
+        next_try_s = since_s + policy.retry_after_s
         for _ in run.while_paused(reason):
             waited_s = clock.now_s() - since_s
             if self._liveness.signs(device) > signs:
                 run.resume(f"{LIFE_CHECK_BY}: {device} is back")
-            elif not run.context.attended() and waited_s < limit_s and clock.now_s() >= asks_s:
-                asks_s = clock.now_s() + policy.retry_after_s  # not every device has a heartbeat
+            elif not run.context.attended() and waited_s < limit_s and clock.now_s() >= next_try_s:
+                next_try_s = clock.now_s() + policy.retry_after_s  # not every device has a heartbeat
                 run.paused = False  # for this sound only, which the pause would hold back
                 self._repeat_known_good(device)
                 run.paused = True
@@ -277,7 +278,7 @@ class FaultPause:
             if row.outcome not in (Outcome.SKIPPED, Outcome.ABORTED):
                 self._retries = 0
             return False
-        reason = f"{trial.id}: {in_words(row.cause)}"
+        reason = f"{trial.id}: {cause_in_words(row.cause)}"
         if self._retries >= policy.retries and policy.then is AfterRetries.SKIP:
             run.append(NoteWritten(f"{reason}; no retry is left, so it stays interrupted", ON_FAULT_BY, trial.id))
             return False

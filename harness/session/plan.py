@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -82,11 +82,12 @@ def plan(scenario: Scenario, bench: Bench, seed: int | None = None) -> tuple[Tri
     Scenario and bench have passed `check_compatibility`. seed: seed of a shuffled order, of the pairs of memory probes,
     and of ambient sound. None takes the matrix's seed for the order, and the scenario's for all else.
     """
-    planner = _Planner(scenario, bench, scenario.seed if seed is None else seed)
+    session_seed = scenario.seed if seed is None else seed
+    planner = _Planner(scenario, bench, session_seed)
     # A unit is played without a break. It has one trial, except for the two of a memory probe.
     units = [unit for template in scenario.trials for unit in planner.units(template)]
     if scenario.matrix.order is Order.SHUFFLED:
-        order_seed = next(value for value in (seed, scenario.matrix.seed, scenario.seed) if value is not None)
+        order_seed = session_seed if seed is not None or scenario.matrix.seed is None else scenario.matrix.seed
         random.Random(order_seed).shuffle(units)
     if scenario.matrix.group_by:
         ranks = _group_ranks(scenario.matrix)
@@ -131,9 +132,14 @@ def _cells(matrix: Matrix) -> Iterator[Cell]:
         for axis in matrix.axes
     ]
     for cell in itertools.product(*choices):
-        labels = {name: label for name, label, _ in cell}
-        if not any(rule and all(labels.get(axis) == label for axis, label in rule) for rule in matrix.exclude):  # type: ignore[call-overload]
+        labels: dict[str, str] = {name: label for name, label, _ in cell}
+        if not any(_is_excluded(labels, rule) for rule in matrix.exclude):
             yield cell
+
+
+def _is_excluded(labels: Mapping[str, str], rule: Sequence[tuple[str, str]]) -> bool:
+    """Whether a rule excludes the cell with these labels. An empty rule excludes nothing."""
+    return bool(rule) and all(labels.get(axis) == label for axis, label in rule)
 
 
 class _Planner:
@@ -211,7 +217,8 @@ class _Planner:
         voice = requested_voice(defaults, template, query, axis)
         level, in_spl = (defaults.level_dbfs, False) if voice.is_person else requested_level(defaults, template, axis)
         level = self._calibration(axis).dbfs(level) if in_spl else level
-        gap_ms = next(value for value in (axis.get("gap_ms"), template.gap_ms, defaults.gap_ms) if value is not None)
+        template_gap_ms = defaults.gap_ms if template.gap_ms is None else template.gap_ms
+        gap_ms = axis.get("gap_ms", template_gap_ms)
         noise = axis.get("noise", defaults.noise)
         assert isinstance(gap_ms, int | float), gap_ms
         assert noise is None or isinstance(noise, NoiseSpec), noise

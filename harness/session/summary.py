@@ -38,7 +38,7 @@ from harness.session.figures.trials import (
 )
 from harness.session.figures.understood_trials import UnderstoodFigures
 from harness.session.log.reader import LogReader, read_scenario
-from harness.session.wording import OUTCOME_WORDS, connection_in_words, described_in_words, in_words, short_names
+from harness.session.wording import OUTCOME_WORDS, cause_in_words, connection_in_words, described_in_words, short_names
 from harness.statistics.intervals import Share
 from harness.statistics.text import delays, measured, percent_interval, share_with_interval
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict, limits_met_text
@@ -66,7 +66,7 @@ NO_LABEL = "(none)"
 UNITS = {SamplingUnit.QUERIES: "query", SamplingUnit.ATTEMPTS: "attempt"}
 
 
-def _columns(width: int | None) -> int:
+def _table_width(width: int | None) -> int:
     """Width of a table: as requested, else that of the terminal, else 120."""
     return shutil.get_terminal_size((120, 24)).columns if width is None else width
 
@@ -93,7 +93,7 @@ def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | 
             lines += ["", *frames]
         lines += [*interrupted_lines(progress), ""]
     snapshot = wake.snapshot() if wake else None
-    lines += wrap_wide_lines(results_lines(progress, snapshot, wake_summary(wake) if wake else ()), _columns(None))
+    lines += wrap_wide_lines(results_lines(progress, snapshot, wake_summary(wake) if wake else ()), _table_width(None))
     lines += self_wake_lines(progress)
     if folder is not None and any(trial.trial.memory is not None for trial in progress.trials):
         lines += memory_lines(folder)
@@ -120,14 +120,14 @@ def procedure_lines(scenario: Scenario, progress: Progress, wake: WakeFigures | 
         cells = [
             (row.clause.what, row.clause.wanted, row.result.value, row.result.verdict.value) for row in device_rows
         ]
-        lines += [f"device {plain_text(device, 80)}", *text_table(heads, cells, _columns(None))]
+        lines += [f"device {plain_text(device, 80)}", *text_table(heads, cells, _table_width(None))]
     return [*lines, ""]
 
 
 def interrupted_lines(progress: Progress) -> list[str]:
     """Why trials have no result: `time.r1: not proven: nothing shows that radio was listening`."""
     causes = [
-        f"{plain_text(trial.trial.id, 60)}: {plain_text(in_words(trial.counting.cause), 200)}"
+        f"{plain_text(trial.trial.id, 60)}: {plain_text(cause_in_words(trial.counting.cause), 200)}"
         for trial in progress.trials
         if trial.counting is not None and trial.counting.outcome is Outcome.INTERRUPTED and trial.counting.cause
     ]
@@ -214,7 +214,7 @@ def results_lines(progress: Progress, wake: WakeProgress | None, figures: Sequen
     """The lines with the totals, then `figures`, which are the lines on wake results."""
     has_queries = any(trial.trial.listening is None for trial in progress.trials) or not progress.trials
     lines = totals_lines(progress.totals) if has_queries else [finished_line(progress.totals)]
-    lines += heard_lines(*words_of_session(progress.totals, wake), normalisation_of(progress))
+    lines += wer_lines(*words_of_session(progress.totals, wake), normalisation_of(progress))
     lines += labelled_lines("requests", request_pauses(progress.totals, wake))
     return [*lines, "", *figures] if figures else lines
 
@@ -263,7 +263,7 @@ def trial_table(
 
     wake: the results of wake trials; None: there are none.
     """
-    text_width = _columns(width) - sum(WIDTHS) - len(GAP) * (len(WIDTHS) + 1)
+    text_width = _table_width(width) - sum(WIDTHS) - len(GAP) * (len(WIDTHS) + 1)
     widths = WIDTHS
     if text_width >= MIN_TEXT_COLUMNS:
         heard_width = text_width * 2 // 5  # what it answers is longer than what it heard
@@ -316,7 +316,7 @@ def frame_table(progress: Progress, width: int | None = None) -> list[str]:
     rows = [trial for trial in progress.trials if trial.trial.expects is not None]
     if not rows:
         return []
-    frame_width = max(MIN_FRAME_COLUMNS, _columns(width) - sum(FRAME_WIDTHS) - len(GAP) * len(FRAME_WIDTHS))
+    frame_width = max(MIN_FRAME_COLUMNS, _table_width(width) - sum(FRAME_WIDTHS) - len(GAP) * len(FRAME_WIDTHS))
     names = short_names([trial.trial.id for trial in rows], FRAME_WIDTHS[1])
     cells = (
         (str(trial.trial.number), name, "" if trial.attempts is None else str(trial.attempts), frame_in_words(trial))
@@ -432,7 +432,7 @@ def limit_lines(limits: Iterable[DeclaredLimit]) -> list[str]:
 # Words that were heard
 
 
-def heard_lines(first: GroupTranscripts, final: GroupTranscripts, normalisation: str) -> list[str]:
+def wer_lines(first: GroupTranscripts, final: GroupTranscripts, normalisation: str) -> list[str]:
     """Three lines with WER totals, and a fourth if an operator typed words; none without transcripts."""
     if not first.attempts:
         return []
@@ -461,13 +461,13 @@ def wer_in_words(words: GroupTranscripts) -> str:
     return f"{counts.errors} of {counted(counts.words, 'word')} = {percent(counts.wer)}{interval}"
 
 
-def heard_tables(
+def wer_tables(
     trials: Sequence[TranscribedTrial], normalisation: str, groupings: Iterable[str] = (), width: int | None = None
 ) -> list[str]:
     """WER of all trials, then a table for each grouping (default: each grouping that splits the trials)."""
     if not trials:
         return ["no attempts that could have a transcript"]
-    total, columns = words_of(trials), _columns(width)
+    total, columns = words_of(trials), _table_width(width)
     lines = [
         f"WER of what was heard, words compared as {normalisation}",
         f"intervals: over queries if at least {MIN_QUERIES} are different, else over attempts",

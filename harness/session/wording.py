@@ -82,7 +82,7 @@ from harness.understanding.reported_frames import compared, parts_of, verdict_in
 from harness.wake.reports.figures_text import REVIEW_WORDS
 
 
-def in_words(cause: str) -> str:
+def cause_in_words(cause: str) -> str:
     """A cause from a row, for people: `link_lost: the port is gone` → `link lost: the port is gone`."""
     code, colon, more = cause.partition(":")
     return code.replace("_", " ") + colon + more
@@ -214,13 +214,13 @@ class RowWriter:
                 return self._trial_heading(trial_id, take)
             case TrialFinished(trial_id=trial_id, cause=cause) if cause.startswith(NOT_PROVEN):
                 self._not_proven.add(trial_id)
-                return f"  = {trial_id}: {OUTCOME_WORDS[record.outcome].upper()}{_cause_suffix(in_words(cause))}"
+                return f"  = {trial_id}: {OUTCOME_WORDS[record.outcome].upper()}{_cause_suffix(cause_in_words(cause))}"
             case TrialFinished():
                 interrupted = self._interrupted[record.trial_id, record.take]
                 count = sum(attempt <= record.attempts for attempt in interrupted)
                 attempts = attempts_in_words(record.attempts, count)
                 outcome = OUTCOME_WORDS[record.outcome].upper()
-                return f"  = {record.trial_id}: {outcome} after {attempts}{_cause_suffix(in_words(record.cause))}"
+                return f"  = {record.trial_id}: {outcome} after {attempts}{_cause_suffix(cause_in_words(record.cause))}"
             case Observed(observation=observation):
                 return _observation_text(observation)
             case RerunAsked(trial_id=trial_id, by=by):
@@ -358,7 +358,7 @@ def _verdict_words(row: AttemptFinished, trial: Trial | None) -> str:
     heard = f"; heard {quoted(row.heard)}" if row.heard is not None else ""
     latency = f"; latency {measured(row.latency)}" if row.latency is not None else ""
     frame = "" if row.understood is None else f"; {_frame_words(row, row.understood, trial)}"
-    return f"  attempt {row.attempt}: {words}{heard}{frame}{latency}{_cause_suffix(in_words(row.cause))}"
+    return f"  attempt {row.attempt}: {words}{heard}{frame}{latency}{_cause_suffix(cause_in_words(row.cause))}"
 
 
 def _frame_words(row: AttemptFinished, frame: UnderstandingResult, trial: Trial | None) -> str:

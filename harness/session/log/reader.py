@@ -123,7 +123,7 @@ def check(folder: Path) -> LogFindings:
     started = log.entries[0].record if log.entries else None
     damage = [*log.damage, *_files_damage(session, started, log.sealed)]
     clips = list(named_clips(log.entries))
-    clip_notes = list(_left_overs(session, {clip.name for _, clip in clips}))
+    clip_notes = list(_leftover_notes(session, {clip.name for _, clip in clips}))
     _check_clips(session, clips, damage, clip_notes)
     tied = isinstance(started, SessionStarted) and started.tied
     judgments = _check_judgments(session, damage, tied=tied)
@@ -350,7 +350,7 @@ def combine_findings(
     )
 
 
-def _left_overs(session: SessionFolder, clip_names: set[str]) -> Iterator[str]:
+def _leftover_notes(session: SessionFolder, clip_names: set[str]) -> Iterator[str]:
     """Notes on files among the clips that no row names."""
     for path in sorted(session.clips.glob("*.flac")):
         if path.name not in clip_names:
