@@ -48,7 +48,7 @@ ANSWERED_S = 0.5
 
 _PROMPT_WORDS = {
     "en": ("Say", "Stand at", "Once more, please.", "Nothing was heard. Once more, please."),
-    "de": ("Bitte sagen", "Bitte stehen bei", "Bitte noch einmal.", "Nichts gehört. Bitte noch einmal."),
+    "de": ("Bitte sagen", "Bitte Position einnehmen:", "Bitte noch einmal.", "Nichts gehört. Bitte noch einmal."),
     "es": ("Diga", "Colóquese en", "Otra vez, por favor.", "No se oyó nada. Otra vez, por favor."),
     "fr": ("Dites", "Placez-vous à", "Encore une fois.", "Rien entendu. Encore une fois."),
     "it": ("Dica", "Si metta a", "Ancora una volta.", "Non si è sentito nulla. Ancora una volta."),

@@ -238,7 +238,7 @@ def row_for(request: Request, resumption: Resumption, trial_ids: Container[str])
         case WriteNote(text=text, by=by, trial_id=trial_id):
             if trial_id is not None and trial_id not in trial_ids:
                 return _unknown_trial_text(trial_id)
-            return NoteWritten(text, by, trial_id) if text.strip() else "a note needs a text"
+            return NoteWritten(text, by, trial_id) if text.strip() else "a note needs some text"
         case SetMark(label=label, by=by):
             return MarkSet(label, by)
         case Rerun(trial_id=trial_id, by=by):

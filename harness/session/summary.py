@@ -449,7 +449,7 @@ def wer_lines(first: GroupTranscripts, final: GroupTranscripts, normalisation: s
 
 def _typed_lines(first: GroupTranscripts, final: GroupTranscripts) -> Iterator[str]:
     if first.typed or final.typed:
-        yield f"by the operator, mostly for misheard queries: {first.typed} first, {final.typed} final"
+        yield f"by the operator, mostly for misheard queries: {first.typed} first and {final.typed} final attempts"
 
 
 def wer_in_words(words: GroupTranscripts) -> str:

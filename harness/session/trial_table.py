@@ -26,7 +26,7 @@ TRIAL_COLUMNS: tuple[tuple[str, ColumnContent, str], ...] = (
     ("reference", TEXT, "Words that were said."),
     ("outcome", TEXT, "Outcome of the take."),
     ("recognition", TEXT, "Whether the deciding attempt was recognised."),
-    ("evidence", TEXT, "What decided it: the device, an operator, or nothing."),
+    ("evidence", TEXT, "Source of that verdict: the device, an operator, or nothing."),
     (
         "attempts",
         WHOLE,

@@ -408,9 +408,9 @@ def _no_wait_reason(pairs: Sequence[Pair], length: MemoryLength | None) -> str:
     if not any(pair.shown for pair in pairs):
         return f"no memory seen, even after {exact(shortest_s)} s"
     if length.bracket[1] is None:
-        return f"it remembers for longer than {exact(longest_s)} s, the longest wait"
+        return f"the device remembers for longer than {exact(longest_s)} s, the longest wait"
     if length.interval[1] is None:
-        return f"it may remember for longer than {exact(longest_s)} s: more pairs or longer waits are needed"
+        return f"the device may remember for longer than {exact(longest_s)} s: more pairs or longer waits are needed"
     long_s = exact(length.interval[1])
     return f"after every wait of {long_s} s or more, too many pairs show memory: longer waits are needed"
 

@@ -419,7 +419,7 @@ def test_transcripts_typed_by_the_operator_are_marked(tmp_path: Path) -> None:
     for number, heard, evidence in ((1, "what lime is it", EvidenceSource.OPERATOR), (2, ASKED, EvidenceSource.DEVICE)):
         rows.trial(f"time-{number}", heard=heard, evidence=evidence)
     session = stored(rows, tmp_path / "s")
-    note = "by the operator, mostly for misheard queries: 1 first, 1 final"
+    note = "by the operator, mostly for misheard queries: 1 first and 1 final attempts"
     assert f"typed                {note}" in harness("show", session).output.splitlines()
     assert f"transcripts typed {note}" in harness("show", session, "--wer").output.splitlines()
     table = list(csv.DictReader(io.StringIO(harness("show", session, "--csv").output)))

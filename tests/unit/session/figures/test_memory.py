@@ -125,7 +125,7 @@ def test_a_device_that_remembers_five_seconds() -> None:
 
 @pytest.mark.parametrize(
     ("length_s", "why"),
-    [(0.0, "no memory seen, even after 2 s"), (99.0, "it remembers for longer than 16 s, the longest wait")],
+    [(0.0, "no memory seen, even after 2 s"), (99.0, "the device remembers for longer than 16 s, the longest wait")],
 )
 def test_missing_recommendation_states_its_reason(length_s: float, why: str) -> None:
     (finding,) = find_memories(points(*clear_cut(length_s, WAITS)))
@@ -135,7 +135,7 @@ def test_missing_recommendation_states_its_reason(length_s: float, why: str) -> 
 
 def test_few_pairs_and_none_that_count_recommend_nothing() -> None:
     (few,) = find_memories(points(*clear_cut(5.0, WAITS, repeat=1)))
-    assert few.why == "it may remember for longer than 16 s: more pairs or longer waits are needed"
+    assert few.why == "the device may remember for longer than 16 s: more pairs or longer waits are needed"
     (none,) = find_memories(points(Told(4.0)))
     assert (none.length, none.levels, none.why) == (None, (), "none of the pairs counts")
     assert find_memories(()) == ()
