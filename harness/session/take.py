@@ -327,12 +327,12 @@ _ASKS = {Phase.ASKING: Question.RECOGNITION, Phase.ASKING_EFFECT: Question.EFFEC
 class TakeOptions(TypedDict, total=False):
     """Options of a take.
 
-    - before: rows of attempts at this take from an earlier run of the session.
+    - earlier_attempts: rows of attempts at this take from an earlier run of the session.
     - attended: whether an operator is there to answer. The attribute of the take may be set at any time.
     - link_wait_s: how long to wait for a lost link before the trial is given up.
     """
 
-    before: Sequence[AttemptFinished]
+    earlier_attempts: Sequence[AttemptFinished]
     attended: bool
     link_wait_s: float
 
@@ -347,7 +347,7 @@ class Take:
         self._timing = timing
         self._rule = trial.reprompt
         self._link_wait_s = options.get("link_wait_s", LINK_WAIT_S)
-        self._rows = {row.attempt: row for row in options.get("before", ())}
+        self._rows = {row.attempt: row for row in options.get("earlier_attempts", ())}
         self._last_number = max(self._rows, default=0)
         self._phase = Phase.READY
         self._now_s = 0.0
@@ -525,9 +525,9 @@ class Take:
 
     def _advance(self) -> list[Action]:
         """Steps until nothing changes any more. Returns the actions."""
-        before: tuple[object, ...] | None = None
-        while before != (current := self._fingerprint()):
-            before = current
+        previous: tuple[object, ...] | None = None
+        while previous != (current := self._fingerprint()):
+            previous = current
             self._step()
         return self._drain_actions()
 

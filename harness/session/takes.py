@@ -47,15 +47,7 @@ from harness.session.query_trial import TrialMachine
 from harness.session.resumption import TakeKey
 from harness.session.run import Machine, Run, TranscriptReady, WakeUp
 from harness.session.set_up import PowerCycling, TrialSettings
-from harness.session.take import (
-    Action,
-    FreezeResponse,
-    SayClosing,
-    StimulusTiming,
-    StopStimulus,
-    TakeOptions,
-    trial_verdict,
-)
+from harness.session.take import Action, FreezeResponse, SayClosing, StimulusTiming, StopStimulus, trial_verdict
 
 PRIME_BY = "the memory probe"
 """The name in the rows for who requests another take of a prime."""
@@ -185,12 +177,13 @@ class Takes:
         if not self._ensure_primed(take):
             return
         trial, number = run.trials[take[0]], take[1]
-        before = run.resumption.attempts.get(take, {})
+        earlier_attempts = run.resumption.attempts.get(take, {})
         if take not in run.resumption.begun:
             run.append(TrialStarted(trial.id, number))
-        if (verdict := trial_verdict(trial.reprompt, before)) is not None:  # the engine ended just before that row
+        if (verdict := trial_verdict(trial.reprompt, earlier_attempts)) is not None:  # the engine ended before that row
             deciding = verdict.deciding_attempt
-            run.append(TrialFinished(trial.id, number, verdict.outcome, max(before), deciding, verdict.cause))
+            last = max(earlier_attempts)
+            run.append(TrialFinished(trial.id, number, verdict.outcome, last, deciding, verdict.cause))
             self.query_cut_s, self._last_played = run.now_s(), ""  # its answer may still come, and a follow-up is late
         elif needless := self._why_needless(trial, number):
             self._finish(take, Outcome.SKIPPED, f"needless: {needless}")
@@ -269,12 +262,18 @@ class Takes:
 
     def _play_query_trial(self, trial: Trial, number: int, stimulus: RenderedStimulus, resumed: bool) -> None:
         run = self._run
-        before = tuple(run.resumption.attempts.get((trial.id, number), {}).values())
+        earlier_attempts = tuple(run.resumption.attempts.get((trial.id, number), {}).values())
         timing = StimulusTiming.of(stimulus)
-        options = TakeOptions(before=before, attended=run.context.attended(), link_wait_s=self._faults.link_wait_s)
-        machine = TrialMachine(trial, number, timing, **options)
+        machine = TrialMachine(
+            trial,
+            number,
+            timing,
+            earlier_attempts=earlier_attempts,
+            attended=run.context.attended(),
+            link_wait_s=self._faults.link_wait_s,
+        )
         begins_s, query_cut_s = self._begins_s(trial, self._quiet_before_s(trial, resumed)), self.query_cut_s
-        last_sound_s = run.last_sound_s if before or trial.memory or query_cut_s is not None else None
+        last_sound_s = run.last_sound_s if earlier_attempts or trial.memory or query_cut_s is not None else None
         self._run_machine(
             machine,
             lambda now_s: machine.begin(
@@ -290,14 +289,15 @@ class Takes:
         self, trial: Trial, listening: ListeningSpec, number: int, stimulus: RenderedStimulus
     ) -> None:
         run = self._run
-        before = tuple(run.resumption.attempts.get((trial.id, number), {}).values())
+        earlier_attempts = tuple(run.resumption.attempts.get((trial.id, number), {}).values())
         # Not ambient sound: it is long, and can be rendered again from its recipe.
-        played = listening.kind is not TrialKind.AMBIENT and not trial.talker
-        if played and stimulus.sha256 not in run.resumption.stored_stimuli:
-            heard = stimulus.as_heard or stimulus.waveform
-            run.append(StimulusStored(stimulus.sha256, run.save_clip(heard, run.now_s())))
+        is_worth_storing = listening.kind is not TrialKind.AMBIENT and not trial.talker
+        if is_worth_storing and stimulus.sha256 not in run.resumption.stored_stimuli:
+            sound = stimulus.as_heard or stimulus.waveform
+            run.append(StimulusStored(stimulus.sha256, run.save_clip(sound, run.now_s())))
         timing = StimulusTiming.of_listening(stimulus, listening.kind)
-        machine = ListeningMachine(trial, number, timing, before=before, link_wait_s=self._faults.link_wait_s)
+        link_wait_s = self._faults.link_wait_s
+        machine = ListeningMachine(trial, number, timing, earlier_attempts=earlier_attempts, link_wait_s=link_wait_s)
         through_air = not all(target.injected for target in listening.targets)
         begins_s = self._begins_s(trial, run.context.between_trials_s if through_air else None)
         self._run_machine(

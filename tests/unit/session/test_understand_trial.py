@@ -72,7 +72,7 @@ def rehearse(
 ) -> Rehearsal:
     plain = trial(expects=EXPECTED, reports=REPORTS, responds=voice, microphone="mic" if voice else "")
     machine = TrialMachine(
-        replace(plain, **(changes or {})), 1, TIMING, before=before, attended=attended, link_wait_s=60.0
+        replace(plain, **(changes or {})), 1, TIMING, earlier_attempts=before, attended=attended, link_wait_s=60.0
     )
     rehearsal = Rehearsal(machine, *after, **more)
     rehearsal.run()
