@@ -250,7 +250,12 @@ def split_corpus(
         "Format of the corpus.", "--format", show_default="by suffix, or by the files in the folder"
     ),
     output_format: str = option(
-        "Format of the parts.", "--output-format", former=("--as",), type=click.Choice([BIO, JSONL]), default=BIO
+        "Format of the parts. bio: a folder per part, without ids, groups and slot values. jsonl: a file per part with "
+        "all of these.",
+        "--output-format",
+        former=("--as",),
+        type=click.Choice([BIO, JSONL]),
+        default=BIO,
     ),
 ) -> None:
     """Split an annotated corpus into parts for training, development and test.

@@ -15,7 +15,14 @@ from harness.statistics.confidence import DET_TICKS, deviate
 from harness.understanding.comparison import FrameComparison
 from harness.understanding.counts import Rule, SlotItem, slot_items, valued_slot_items
 from harness.understanding.figures import IntentFigures
-from harness.understanding.reports.score_text import SystemReport, difference_table, per_cent, sections, short_interval
+from harness.understanding.reports.score_text import (
+    IN_POINTS,
+    SystemReport,
+    difference_table,
+    per_cent,
+    sections,
+    short_interval,
+)
 from harness.understanding.scoring import FrameScoring, ScoredFrame
 
 MAX_UTTERANCES = 2000
@@ -55,6 +62,7 @@ def page(
         basis=rows[0]["sections"][0].parts[0],
         titles={key: title for key, title in titles.items() if key != "basis"},
         comparisons=[_comparison_entry(comparison, rows) for comparison in comparisons],
+        in_points=IN_POINTS,
         matrix_of=_matrix,
         selection=shown,
         intents=sorted({intent for utterance in shown.utterances for intent in utterance.intents}) if shown else [],

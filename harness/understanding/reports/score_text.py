@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.plain_json import to_plain
 from harness.base.table import NO_LABEL, Field, Notes, Occurrences, Section, Table
-from harness.base.text_table import heading, join_blocks, shown
+from harness.base.text_table import heading, join_blocks, note, shown
 from harness.model.choices import MAX_CONFUSIONS as MAX_CONFUSIONS
 from harness.model.choices import CountedAttempt
 from harness.model.frozen import frozen
@@ -166,7 +166,7 @@ class SystemReport:
             Field("", "metric", self.row_name),
             Field("", "value", lambda row: per_cent(row.value), main=True),
             Field("", "95 % interval", lambda row: short_interval(row.interval)),
-            Field("", "counts", lambda row: row.counts, left=True),
+            Field("", "counts", lambda row: row.counts, left=True, folds=True),
         )
         return Table(fields, self.rows)
 
@@ -419,13 +419,13 @@ def _remarks(system: SystemReport, ids: int) -> Notes:
     pairs.append(("missing", f"{listed(counts.missing, ids)}{counted}"))
     remark = "; not counted" if counts.unknown else ""
     pairs.append(("without gold", f"{listed(counts.unknown, ids)}{remark}"))
-    for name, utterances, note in (
+    for name, utterances, effect in (
         ("not annotated", counts.unannotated, "; not counted"),
         ("other words", counts.other_words, ": words of gold and prediction differ"),
         ("blanks", counts.surplus_blanks, ": a slot value has extra spaces, which count"),
     ):
         if utterances:
-            pairs.append((name, f"{listed(utterances, ids)}{note}"))
+            pairs.append((name, f"{listed(utterances, ids)}{effect}"))
     return Notes(pairs, NOTE_WIDTH)
 
 
@@ -537,8 +537,11 @@ def comparison_lines(comparisons: Sequence[FrameComparison], width: int) -> Iter
                 f"{comparison.only_second:,} only in the second, {comparison.neither:,} in neither"
             )
         yield from difference_table(comparison.differences).lines(width, max_rows=MAX_ROWS)
+        yield from note("difference", f"first minus second, {IN_POINTS}", width, NOTE_WIDTH)
 
 
+IN_POINTS = "in percentage points; higher is better, except for error rates (CER)"
+"""The unit and the direction of differences."""
 DifferenceRow = tuple[str, "MetricDifference"]
 DIFFERENCE_FIELDS: tuple[Field[DifferenceRow], ...] = (
     Field("", "difference", lambda row: points(row[1].difference), main=True),

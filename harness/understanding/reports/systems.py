@@ -17,7 +17,14 @@ from harness.statistics.text import percent_interval, points_interval
 from harness.understanding.comparison import Metric
 from harness.understanding.reports.cascade import MAX_TEXT_CHARS
 from harness.understanding.reports.score_json import counts_json, rule_json
-from harness.understanding.reports.score_text import MAX_ROWS, NOTE_WIDTH, chunking_in_words, details_in_words, listed
+from harness.understanding.reports.score_text import (
+    IN_POINTS,
+    MAX_ROWS,
+    NOTE_WIDTH,
+    chunking_in_words,
+    details_in_words,
+    listed,
+)
 from harness.understanding.systems import (
     METRICS,
     ComparedSystems,
@@ -91,7 +98,8 @@ def sections(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = (), i
     yield Section("intervals", "95 % intervals", (_intervals_table(compared.results),))
     for number, difference in enumerate(compared.differences, 1):
         title = f"{shown(difference.first, MAX_TEXT_CHARS)} minus {shown(difference.second, MAX_TEXT_CHARS)}"
-        yield Section(f"d{number}", title, (_differences_table(difference),))
+        unit = Notes([("difference", IN_POINTS)], NOTE_WIDTH)
+        yield Section(f"d{number}", title, (_differences_table(difference), unit))
 
 
 _COST = "RTF: seconds of processing per second of sound. CPU: processor seconds per hour of sound."
