@@ -65,13 +65,8 @@ def command(
     Exit status: 0 proposed · 2 wrong usage or input, or too few labels · 3 the project cannot be read or written.
     """  # fmt: skip
     from harness.annotation.ledger import UtteranceState, project_outcome
-    from harness.annotation.proposal_batch import (
-        episode_line,
-        material_lines,
-        training_lines,
-        training_material,
-        vote_batch,
-    )
+    from harness.annotation.proposal_batch import training_material, vote_batch
+    from harness.annotation.report_text import episode_line, material_lines, training_lines
     from harness.understanding.models.tritraining import TriRule, classifier_maker, tri_train
 
     if method is ProposalMethod.CLASSIFIER:

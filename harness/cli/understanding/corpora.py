@@ -38,7 +38,7 @@ from harness.model.understanding import Chunking, Corpus, Detail, joined
 
 if TYPE_CHECKING:
     from harness.model.annotation import LabelSet
-    from harness.understanding.reports.distribution import LabelCounts
+    from harness.understanding.distribution import LabelCounts
 
 
 MAX_ROWS = 20
@@ -101,8 +101,9 @@ def distribution(
     Exit status: 0 counted · 1 labels do not fit --labels · 2 wrong usage or input · 3 writing failed.
     """
     from harness.understanding.counts import Rule
+    from harness.understanding.distribution import Distribution, count_labels
     from harness.understanding.files.corpus_file import NUMBERED_FORMATS, corpus_format_of
-    from harness.understanding.reports.distribution import Distribution, as_csv, as_json, count_labels, lines
+    from harness.understanding.reports.distribution import as_csv, as_json, lines
 
     declared = declared_labels(labels) if labels else None
     named_files = [named_file(file_text) for file_text in files]

@@ -345,14 +345,14 @@ def _print_results(results: Iterable[_CorpusResults], json_target: str | None) -
 
     json_target: None for no JSON; STREAM for JSON on standard output and no table.
     """
-    from harness.understanding.reports.bench import lines, row_json
+    from harness.understanding.reports.systems import contender_json, contender_lines
 
     documents = []
     for folder, facts, title, rows in results:
-        documents.append({"data": str(folder), **facts, "rows": [row_json(row) for row in rows]})
+        documents.append({"data": str(folder), **facts, "rows": [contender_json(row) for row in rows]})
         if json_target != STREAM:
             click.echo(plain_text(f"{folder}: {title}"))
-            print_lines(lines(rows, width()))
+            print_lines(contender_lines(rows, width()))
     if json_target is not None:
         write_output(json_target, [json.dumps(documents, indent=1) + "\n"])
 
