@@ -176,8 +176,10 @@ def _changed_note(ids: tuple[str, ...]) -> str:
     names = ", ".join(plain_text(id_, 60) for id_ in ids[:MAX_IDS])
     if len(ids) > MAX_IDS:
         names += ", …"
-    verb, pronoun = ("was", "it") if len(ids) == 1 else ("were", "them")
-    sentence = f"{len(ids)} of them {verb} labelled differently since: {names}; the settled labels stay"
+    settled, pronoun = counted(len(ids), "settled utterance was", "settled utterances were"), "them"
+    if len(ids) == 1:
+        pronoun = "it"
+    sentence = f"{settled} labelled differently since: {names}; the settled labels stay"
     command = f"harness understand annotate review PROJECT --adjudicate; press /, type {plain_text(ids[0], 60)}"
     return f"{'':10}{sentence}. To settle {pronoun} again: {command}"
 
@@ -417,7 +419,8 @@ def training_lines(training: TriTraining) -> Iterator[str]:
     if training.absent:
         yield f"in no labelled utterance, so never proposed: {', '.join(shown(label, 60) for label in training.absent)}"
     if training.known_texts:
-        yield f"{training.known_texts} of these have the text of a labelled utterance"
+        texts = counted(training.known_texts, "utterance has", "utterances have")
+        yield f"of those to propose for, {texts} the text of a labelled one"
     if training.shared_texts:
         shared = counted(
             training.shared_texts, "held-out text is also a training text", "held-out texts are also training texts"
@@ -430,7 +433,7 @@ def training_lines(training: TriTraining) -> Iterator[str]:
         f"all three agree on {sum(vote.unanimous for vote in labelled)}; without consensus {total - len(labelled)}"
     )
     for reason, count in Counter(vote.refused for vote in training.voted if vote.refused).most_common(3):
-        yield f"  of these, {count} agree on labels that the label set forbids: {shown(reason, 120)}"
+        yield f"  for {count} of the latter, two agree on labels that the label set forbids: {shown(reason, 120)}"
     yield f"CPU time {seconds(training.cpu_s)}"
 
 

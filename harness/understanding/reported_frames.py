@@ -96,7 +96,7 @@ class PartMark(StrEnum):
     OTHER_VALUE = "other value"
     MISSING = "missing"
     TOO_MANY = "too many"
-    ASIDE = "not looked at"
+    ASIDE = "not compared"
 
     @property
     def sign(self) -> str:

@@ -46,11 +46,11 @@ def corpus_format_of(path: Path, name: str = "", option: str = "--format") -> Co
             if not formats:
                 raise InputError(f"the folder has no {SEQ_IN}", place=place, remedy=_FOLDER_LAYOUT)
             problem = f"the folder has splits in several formats: {', '.join(formats)}"
-            raise InputError(problem, place=place, remedy=f"Give {option} {'|'.join(formats)}")
+            raise InputError(problem, place=place, remedy=f"Add {option} {'|'.join(formats)}")
         if not path.exists():
             raise InputError("the file or folder does not exist", place=place, remedy="Check the path")
     except (OSError, ValueError) as error:
-        problem = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
+        problem = f"the file or folder cannot be read: {getattr(error, 'strerror', None) or error}"
         raise InputError(problem, place=place, remedy="Check the path and its permissions") from error
     suffix = path.suffix.lower().removeprefix(".")
     if suffix in (CorpusFormat.JSONL, CorpusFormat.CSV, CorpusFormat.TXT, CorpusFormat.TRN):
@@ -58,13 +58,13 @@ def corpus_format_of(path: Path, name: str = "", option: str = "--format") -> Co
     problem = (
         f"the suffix {shown('.' + suffix)} is not a known format"
         if suffix
-        else "the name has no suffix that shows its format"
+        else "the name has no suffix, so the format is unknown"
     )
-    raise InputError(problem, place=place, remedy=f"Give {option} {'|'.join(CorpusFormat)}")
+    raise InputError(problem, place=place, remedy=f"Add {option} {'|'.join(CorpusFormat)}")
 
 
 _FOLDER_LAYOUT = (
-    f"Put {SEQ_IN}, {SEQ_OUT} and {LABEL} there, or in folders train, dev and test in it, or a .jsonl for each"
+    f"Add {SEQ_IN}, {SEQ_OUT} and {LABEL}, or folders train, dev and test with these files, or a .jsonl for each split"
 )
 
 
@@ -106,8 +106,8 @@ def read_corpus(
     splits = _split_paths(path, file_format, source)
     if not splits:
         if split is not None:
-            problem = f"there is no split {shown(split)}: {'the folder' if path.is_dir() else 'this'} has no splits"
-            raise InputError(problem, place=Place(source), remedy="Omit --split, or give a folder of splits")
+            problem = f"there is no split {shown(split)}: {'the folder' if path.is_dir() else 'a file'} has no splits"
+            raise InputError(problem, place=Place(source), remedy="Remove --split, or choose a folder with splits")
         return Corpus(source, tuple(_read_file(path, file_format, source)))
     if split is not None:
         names = (split, *DEV_SPLITS) if split in DEV_SPLITS else (split,)
@@ -150,7 +150,7 @@ def _split_paths(path: Path, file_format: CorpusFormat, name: str) -> dict[str, 
             else f"the folder has no .{file_format} file"
         )
         raise InputError(
-            problem, place=Place(name), remedy="Put a folder or file for each split there: train, dev, test"
+            problem, place=Place(name), remedy="Add a folder or file for each split, such as train, dev and test"
         )
     return splits
 
@@ -170,7 +170,7 @@ def _read_file(path: Path, file_format: CorpusFormat, name: str) -> list[Utteran
     match file_format:
         case CorpusFormat.BIO:
             if not path.is_dir():
-                remedy = f"Give the folder that contains {SEQ_IN}"
+                remedy = f"Choose the folder that contains {SEQ_IN}"
                 raise InputError("this is a file, not a folder", place=Place(name), remedy=remedy)
             return read_bio_folder(path, name)
         case CorpusFormat.JSONL:
@@ -214,4 +214,6 @@ def _refuse_duplicate_ids(utterances: list[Utterance]) -> None:
     for utterance in utterances:
         if (original := first_by_id.setdefault(utterance.id, utterance)) is not utterance:
             problem = f"the id {shown(utterance.id)} is already in {original.place}"
-            raise InputError(problem, place=utterance.place, remedy="Rename one, or choose one split: --split")
+            raise InputError(
+                problem, place=utterance.place, remedy="Rename one of the two, or choose a split with --split"
+            )

@@ -180,7 +180,9 @@ NAMES_FILE = "crf.json"
 SECOND_REGRESSION = "linear-with-slots"
 """Base name of the second regression's files."""
 
-ITERATIONS = Setting("iterations", SettingKind.WHOLE, "80", "training iterations of the random field", low=1, high=2000)
+ITERATIONS = Setting(
+    "iterations", SettingKind.WHOLE, "80", "maximum number of training iterations of the random field", low=1, high=2000
+)
 L1 = Setting("l1", SettingKind.NUMBER, "0.05", "L1 regularisation of slot features", low=0, high=100)
 L2 = Setting("l2", SettingKind.NUMBER, "0.01", "L2 regularisation of slot features", low=0, high=100)
 RARE = Setting("rare", SettingKind.WHOLE, "1", "slot features that occur less often are ignored", low=1, high=1000)
@@ -195,7 +197,7 @@ PIECES = Setting(
     low=0, high=8,
 )  # fmt: skip
 PASSES = Setting(
-    "passes", SettingKind.WHOLE, "2", "2: decide intents again with the slots found; 1: by words only",
+    "passes", SettingKind.WHOLE, "2", "1: intents are decided by words only; 2: then again, with the slots found",
     low=1, high=2,
 )  # fmt: skip
 

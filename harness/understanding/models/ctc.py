@@ -103,7 +103,7 @@ def _reversed(sizes: Ints, longest: int | None = None) -> Ints:
 
 def fewest_frames(target: Sequence[int]) -> int:
     """Least number of frames for a target: one for each label, and one for each blank between two equal labels."""
-    return len(target) + sum(first_moments == second_moments for first_moments, second_moments in pairwise(target))
+    return len(target) + sum(label == following_label for label, following_label in pairwise(target))
 
 
 def best_path(log_probabilities: Array) -> list[int]:
@@ -276,7 +276,7 @@ def learn(
                 mean, square = first_moments[name] / (1 - 0.9**step), second_moments[name] / (1 - 0.999**step)
                 head.weights[name] = head.weights[name] - np.float32(step_rate) * mean / (np.sqrt(square) + 1e-8)
         if not np.isfinite(total):
-            raise InputError("training diverged", remedy="Use a smaller learning-rate")
+            raise InputError("training diverged", remedy="Use a smaller `learning-rate`")
         progress(epoch, total / len(examples))
 
 

@@ -195,23 +195,23 @@ class CtcUnderstander:
 
     def __init__(self, model: str, settings: Mapping[str, str], *, encoder: SoundEncoder | None = None) -> None:
         if not model:
-            raise InputError("ctc needs a trained model", remedy="Give its folder, as in -t ctc:FOLDER")
+            raise InputError("ctc needs a trained model", remedy="Add its folder, as in -t ctc:FOLDER")
         if settings:
             raise InputError(
-                f"a trained ctc model has no setting {min(settings)!r}", remedy="Set it when you train a model"
+                f"a trained ctc model has no setting {min(settings)!r}", remedy="Use this setting in training"
             )
         name, _ = read_model(Path(model))
         if name != NAME:
             raise InputError(
                 f"this is a {name} model, not a ctc model",
                 place=Place(model),
-                remedy="Give the folder of a model trained as ctc",
+                remedy="Choose the folder of a model trained as ctc",
             )
         trained, encoder = TrainedCtc.load(Path(model)), encoder or _whisper()
         if trained.encoder != encoder.name:
             raise InputError(
                 f"the model was trained on {trained.encoder}, but {encoder.name} is installed",
-                place=Place(model), remedy="Train again, or install the other version",
+                place=Place(model), remedy="Train again, or install that version",
             )  # fmt: skip
         self._set_model(trained, encoder)
 
@@ -278,7 +278,7 @@ class CtcUnderstander:
                 remedy="Check that each sound belongs to its utterance",
             )
         tell(f"{len(alphabet.characters)} characters, {len(alphabet.concepts)} concepts, {len(intents)} intents; "
-             f"{without_target:,} utterances without words that fit into their sound")  # fmt: skip
+             f"{without_target:,} utterances without words, or with too many for their sound")  # fmt: skip
         for _ in range(-(-len(train) // UTTERANCES_PER_NOISE)):
             noise = random.integers(-9999, 9999, 2 * RATE_HZ, dtype=np.int16)
             examples.append(CtcExample(_frames(noise, encoder), (), np.zeros(len(intents), np.float32)))

@@ -312,10 +312,11 @@ def bench(
     training, held_out, test = data
     gold = test.utterances
     if not gold or any(utterance.intents is None or utterance.tags is None for utterance in gold):
-        problem = "there is no utterance"
+        problem, remedy = "there are no test utterances", "Choose another folder"
         if gold:
             problem = "the test utterances are not all annotated with intents and slots"
-        raise InputError(problem, place=Place(test.path), remedy="Annotate them, or choose another folder")
+            remedy = "Annotate them, or choose another folder"
+        raise InputError(problem, place=Place(test.path), remedy=remedy)
     trained = train(contender.name, contender.settings, seed, training, held_out, tell)
     started_s = time.process_time()
     predictions = trained.understander.predict([utterance.words for utterance in gold])

@@ -73,7 +73,7 @@ def sections(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = (), i
     column = shown(compared.talker_column, MAX_TEXT_CHARS)
     talkers = f"{compared.talkers:,} by {column}"
     if compared.nameless:
-        talkers = f"no intervals: {counted(compared.nameless, 'utterance')} without a label {column}"
+        talkers = f"no intervals: {counted(compared.nameless, 'utterance')} without a label in the column {column}"
     if 0 < compared.talkers < MIN_CLUSTERS:
         talkers += ", too few for intervals"
     condition = (

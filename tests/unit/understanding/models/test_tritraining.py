@@ -376,7 +376,7 @@ def test_every_changed_file_is_named(folder: Path) -> None:
         ("kind", "a cake", "not an understander model"),
         ("version", VERSION + 1, "reads up to"),
         ("version", "1", "reads up to"),
-        ("understander", 3, "not say which understander it is for"),
+        ("understander", 3, "not name an understander"),
         ("seed", "one", "description is damaged"),
         ("intents", [1], "description is damaged"),
         ("settings", [["a"]], "description is damaged"),
