@@ -189,12 +189,12 @@ def _mean_jaccard(pairs: Counts, pair_counts: Counts, sets: LabelSets, resamples
 
 def _label_agreement(label: str, pairs: Counts, pair_counts: Counts, sets: LabelSets, resamples: int) -> LabelAgreement:
     has_label = np.array([label in label_set for label_set in sets], bool)
-    cells = np.zeros(4, np.int64)  # both, first, second, neither
-    if len(pairs):
-        # In this order, the index is a number of two bits: that the first lacks the label, that the second lacks it.
-        np.add.at(cells, 2 * ~has_label[pairs[:, 0]] + ~has_label[pairs[:, 1]], pair_counts)
-    both, first, second, neither = map(int, cells)
-    return LabelAgreement(label, both, first, second, neither, _kappa_figure(cells, resamples))
+    first_has, second_has = has_label[pairs[:, 0]], has_label[pairs[:, 1]]
+    masks = (first_has & second_has, first_has & ~second_has, ~first_has & second_has, ~first_has & ~second_has)
+    both, first, second, neither = (int(pair_counts[mask].sum()) for mask in masks)
+    return LabelAgreement(
+        label, both, first, second, neither, _kappa_figure(np.array([both, first, second, neither]), resamples)
+    )
 
 
 def _kappa_figure(cells: Counts, resamples: int) -> Figure:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from harness.annotation.ledger import LabelStatus, seeded_number
-from harness.annotation.uncertainty import ProjectGuesses
+from harness.annotation.uncertainty import MIN_SETS, ProjectGuesses
 from harness.model.annotation import Intents, LabelProposal, LabelSet, Proposed
 from harness.model.choices import DEFAULT_CLASSIFIER, ProposalMethod
 from harness.model.errors import InputError
@@ -21,8 +21,6 @@ from harness.understanding.models.tritraining import TriTraining
 MIN_HELD_OUT = 5
 MIN_LABELLED = 30
 """By default a fifth is held out: six of them, just above MIN_HELD_OUT."""
-MIN_SETS = 2
-"""With a single set of labels, a classifier has nothing to learn."""
 METHOD = "tri-training"
 
 
@@ -45,7 +43,7 @@ class Material:
 def training_material(
     utterances: Sequence[Utterance],
     final: Mapping[str, Intents],
-    open_: frozenset[str],
+    open_ids: frozenset[str],
     label_set: LabelSet,
     *,
     seed: int,
@@ -55,19 +53,21 @@ def training_material(
     """Divides a project into training, held-out and unlabelled utterances.
 
     - final: id of an utterance → its final labels.
-    - open_: ids that need proposals.
+    - open_ids: ids of utterances that need proposals.
     - share: share of the labelled utterances to hold out.
     - split: hold out the labelled utterances of this split instead; None to use `share`.
 
     An utterance is held out only if each of its labels remains in training. InputError if too few are labelled, or none
     needs a proposal.
     """
-    texts = [utterance for utterance in utterances if utterance.words]
+    with_words = [utterance for utterance in utterances if utterance.words]
     # Imported labels can break the rules of the label set; such utterances are not used for training.
-    labelled = [replace(utterance, intents=final[utterance.id]) for utterance in texts if utterance.id in final]
+    labelled = [replace(utterance, intents=final[utterance.id]) for utterance in with_words if utterance.id in final]
     labelled = [utterance for utterance in labelled if not label_set.refusal(utterance.intents or ())]
     unlabelled = tuple(
-        replace(utterance, intents=None) for utterance in texts if utterance.id in open_ and utterance.id not in final
+        replace(utterance, intents=None)
+        for utterance in with_words
+        if utterance.id in open_ids and utterance.id not in final
     )
     if not unlabelled:
         raise InputError("every utterance is labelled", remedy="Show the progress: harness understand annotate status")
@@ -91,7 +91,7 @@ def training_material(
         if split is not None:
             remedy = "Choose another --held-out-split, or label more of its utterances"
         raise InputError(problem, remedy=remedy)
-    return Material(tuple(train), tuple(held_out), unlabelled, len(utterances) - len(texts))
+    return Material(tuple(train), tuple(held_out), unlabelled, len(utterances) - len(with_words))
 
 
 def _hold_out(

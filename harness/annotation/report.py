@@ -105,21 +105,21 @@ def annotation_report(
     }
     acts: dict[str, list[Act]] = defaultdict(list)
     labelled_before: set[str] = set()
-    batch_seen = False
+    has_batch = False
     for row in distinct_rows:
         if isinstance(row, Proposed):
-            batch_seen = True
+            has_batch = True
         elif not isinstance(row, Withdrawn) and row.id not in withdrawn:
             for id_ in utterances_of(row):
                 acts[id_].append(row)
-                if not batch_seen and isinstance(row, Labelled):
+                if not has_batch and isinstance(row, Labelled):
                     labelled_before.add(id_)
     outcome_by_id = {
         id_: _review_outcome(proposal, acts[id_]) for id_, proposal in proposals.items() if proposal.intents is not None
     }
     sources = [_label_source(acts[utterance.id]) for utterance in utterances if utterance.id in final]
     outcomes = Counter(outcome_by_id.values())
-    unanimous = {
+    unanimous_ids = {
         id_
         for id_ in outcome_by_id
         if len(proposals[id_].votes) > 1 and set(proposals[id_].votes) == {proposals[id_].intents}
@@ -136,8 +136,8 @@ def annotation_report(
             proposal.intents is None and len(set(proposal.votes)) < len(proposal.votes)
             for proposal in proposals.values()
         ),
-        unanimous=len(unanimous),
-        unanimous_struck=sum(outcome_by_id[id_] in ("struck", "overridden") for id_ in unanimous),
+        unanimous=len(unanimous_ids),
+        unanimous_struck=sum(outcome_by_id[id_] in ("struck", "overridden") for id_ in unanimous_ids),
         accepted=outcomes["accepted"],
         struck=outcomes["struck"],
         overridden=outcomes["overridden"],
@@ -167,10 +167,10 @@ def _review_outcome(proposal: LabelProposal, acts: Sequence[Act]) -> str:
         return "struck"
     if reviews and not any(_was_relabelled(row, acts) for row in reviews):
         return "accepted"
-    labelled_by_hand = [row for row in acts if isinstance(row, Labelled | Adjudicated)]
-    if not labelled_by_hand:
+    hand_rows = [row for row in acts if isinstance(row, Labelled | Adjudicated)]
+    if not hand_rows:
         return "unreviewed"
-    return "accepted" if labelled_by_hand[-1].intents == proposal.intents else "overridden"
+    return "accepted" if hand_rows[-1].intents == proposal.intents else "overridden"
 
 
 def _was_relabelled(accepted: Act, acts: Sequence[Act]) -> bool:

@@ -185,10 +185,12 @@ def compare_units(kind: MeasureKind, first: Sequence[ComparedUnit], second: Sequ
     if kind is MeasureKind.WORDS:  # with another number of reference words, the reference was another one
         pairs = [(unit, other) for unit, other in pairs if unit.of == other.of]
     paired = bool(pairs) and len(pairs) >= MIN_PAIRED_SHARE * min(len(first), len(second))
-    if kind is MeasureKind.RATE:  # without a difference its variance is unknown
-        paired = len(first) == len(second) == len(pairs) >= MIN_UNITS
-        paired &= all(math.isclose(unit.of, other.of, rel_tol=_SAME_HOURS) for unit, other in pairs)
-        paired &= any(unit.count != other.count for unit, other in pairs)
+    if kind is MeasureKind.RATE:
+        paired = (
+            len(first) == len(second) == len(pairs) >= MIN_UNITS
+            and all(math.isclose(unit.of, other.of, rel_tol=_SAME_HOURS) for unit, other in pairs)
+            and any(unit.count != other.count for unit, other in pairs)  # else the variance of differences is unknown
+        )
     unpaired_count = len(first) + len(second) - 2 * len(pairs) if paired else 0
     if paired:
         first, second = [unit for unit, _ in pairs], [other for _, other in pairs]
@@ -275,7 +277,9 @@ class ComparedColumns:
         names = range(len(self.times)) if self.clusters is None else self.clusters
         clusters = group_by(zip(names, self.times, strict=True)).values()
         return [
-            MeasuredDuration(fmean(t.value_s for t in durations), fmean(t.error_s for t in durations))
+            MeasuredDuration(
+                fmean(duration.value_s for duration in durations), fmean(duration.error_s for duration in durations)
+            )
             for durations in clusters
         ]
 
@@ -307,10 +311,11 @@ def difference_of(
             hours, second_hours = (sum(np.asarray(side.of).tolist()) for side in (first, second))
             return unpaired_rate_difference(events, hours, second_events, second_hours)
         case MeasureKind.TIME if paired:
-            duration_pairs = zip(first.means, second.means, strict=True)
-            return paired_shift(
-                [MeasuredDuration(a.value_s - b.value_s, a.error_s + b.error_s) for a, b in duration_pairs]
-            )
+            shifts = [
+                MeasuredDuration(mean.value_s - other.value_s, mean.error_s + other.error_s)
+                for mean, other in zip(first.means, second.means, strict=True)
+            ]
+            return paired_shift(shifts)
         case MeasureKind.TIME:
             return unpaired_shift(first.means, second.means)
 

@@ -202,7 +202,7 @@ class DeclaredLimit:
 
 
 def alpha_limit(words: str, min_alpha: float, alpha: Figure) -> DeclaredLimit:
-    """The limit of the option `--min-alpha`: the estimate of alpha (not its interval) must be at least `least`."""
+    """The limit of the option `--min-alpha`: the estimate of alpha (not its interval) must be at least `min_alpha`."""
     return DeclaredLimit(
         "--min-alpha",
         words,

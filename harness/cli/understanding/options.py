@@ -231,7 +231,7 @@ class FrameLimits:
                     f"{row.name}{detail} of {system_name}",
                     limit,
                     row.value,
-                    least=row.high,
+                    least=row.more_is_better,
                     unit=SHARE,
                     interval=row.interval,
                     why_not=row.counts,

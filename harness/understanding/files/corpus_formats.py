@@ -238,8 +238,10 @@ def is_intents_file(text: str, name: str) -> bool:
     """
     _, row = next(iter(CsvRows.of(text, Problems(name), separator_of(name))), (0, []))
     columns = ["".join(field.split()).lower().replace("_", "") for field in row]
-    if not _INTENT_HEADERS.isdisjoint(columns) or columns[:1] != [ID]:
-        return not _INTENT_HEADERS.isdisjoint(columns)
+    if not _INTENT_HEADERS.isdisjoint(columns):
+        return True
+    if columns[:1] != [ID]:
+        return False
     from harness.transcripts.files.lists import is_header  # here, since few corpora have texts alone
 
     return not is_header(row)
@@ -321,8 +323,8 @@ def _decode(decoder: json.JSONDecoder, line: str) -> dict[str, Any]:
     try:
         value = decoder.decode(line.strip())
     except json.JSONDecodeError as error:
-        ended = error.pos >= len(line.strip()) or error.msg.startswith("Unterminated")
-        if ended:
+        is_cut_off = error.pos >= len(line.strip()) or error.msg.startswith("Unterminated")
+        if is_cut_off:
             raise _LineError(
                 "the line ends within an object", "Check whether the file was cut off, or complete the object"
             ) from error
@@ -489,13 +491,14 @@ def _read_cost(entry: dict[str, Any]) -> SoundCost | None:
     cost = _read_object(entry.get("cost"), "cost", _COST_EXAMPLE)
     if not cost:
         return None
-    seconds = [value for field in fields(SoundCost) if isinstance(value := cost.get(field.name), int | float)]
+    problem = _LineError('"cost" must be three numbers, in seconds', _COST_EXAMPLE)
+    has_all_keys = cost.keys() == {field.name for field in fields(SoundCost)}
+    if not has_all_keys or not all(isinstance(value, int | float) for value in cost.values()):
+        raise problem
     try:
-        if not len(cost) == len(seconds) == len(fields(SoundCost)):
-            raise ValueError("other keys, or texts")
-        return SoundCost(*map(float, seconds))
-    except (TypeError, ValueError, OverflowError):
-        raise _LineError('"cost" must be three numbers, in seconds', _COST_EXAMPLE) from None
+        return SoundCost(**{name: float(value) for name, value in cost.items()})
+    except (ValueError, OverflowError):
+        raise problem from None
 
 
 def _read_groups(entry: dict[str, Any]) -> tuple[tuple[str, str], ...]:

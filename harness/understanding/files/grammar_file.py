@@ -55,9 +55,9 @@ REMEDY = "Use words, [optional words], (one|or another), {concept}, {concept=lis
 def parse_pattern(text: str) -> Part:
     """A pattern as a Part. ValueError with the mistake in it."""
     tokens = _TOKEN.findall(text)
-    part, rest = _parse_alternatives(tokens, 0, MAX_DEPTH)
-    if rest < len(tokens):
-        raise ValueError(f"{tokens[rest]!r} has no opening bracket")
+    part, end = _parse_alternatives(tokens, 0, MAX_DEPTH)
+    if end < len(tokens):
+        raise ValueError(f"{tokens[end]!r} has no opening bracket")
     return part
 
 
@@ -144,8 +144,8 @@ def _time_forms(hour: int, minute: int) -> list[Value]:
     elif minute == 45:
         twelve_hour_forms.append(f"quarter to {following}")
     elif minute % 5 == 0:
-        twelve_hour_forms.append(f"{cardinal(minute)} past {cardinal(twelve)}" if minute < 30
-                    else f"{cardinal(60 - minute)} to {following}")  # fmt: skip
+        before_half = f"{cardinal(minute)} past {cardinal(twelve)}"
+        twelve_hour_forms.append(before_half if minute < 30 else f"{cardinal(60 - minute)} to {following}")
     if hour < 12:
         day_parts = ["a m", *_MORNING]
     elif hour < 17:

@@ -198,7 +198,7 @@ def _marks(
     placed = all(slot.place for slot in (*gold, *predicted))
     unmatched = list(range(len(predicted)))
 
-    def pair(fits: Callable[[SlotItem, SlotItem], bool], mark: str) -> None:
+    def match_slots(fits: Callable[[SlotItem, SlotItem], bool], mark: str) -> None:
         # Slots with a value come first, so that one that any value matches takes none from them.
         for index, slot in sorted(enumerate(gold), key=lambda numbered: numbered[1].value is None):
             if gold_marks[index] != MISSED:
@@ -212,16 +212,16 @@ def _marks(
         return not with_values or slot.value is None or slot.value == other.value
 
     if placed:
-        pair(
+        match_slots(
             lambda slot, other: slot.concept == other.concept and slot.place == other.place and same_value(slot, other),
             RIGHT,
         )
-        pair(lambda slot, other: slot.concept == other.concept and slot.place == other.place, VALUE)
-        pair(lambda slot, other: slot.place == other.place, CONCEPT)
-        pair(lambda slot, other: slot.concept == other.concept and _overlap(slot, other), BOUNDS)
+        match_slots(lambda slot, other: slot.concept == other.concept and slot.place == other.place, VALUE)
+        match_slots(lambda slot, other: slot.place == other.place, CONCEPT)
+        match_slots(lambda slot, other: slot.concept == other.concept and _overlap(slot, other), BOUNDS)
     else:
-        pair(lambda slot, other: slot.concept == other.concept and same_value(slot, other), RIGHT)
-        pair(lambda slot, other: slot.concept == other.concept, VALUE)
+        match_slots(lambda slot, other: slot.concept == other.concept and same_value(slot, other), RIGHT)
+        match_slots(lambda slot, other: slot.concept == other.concept, VALUE)
     return gold_marks, predicted_marks
 
 
