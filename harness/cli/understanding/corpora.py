@@ -151,8 +151,8 @@ def _read_splits(split: str, path: str, form: CorpusFormat | None, column: str) 
 
     with open_input(path) as file:
         if split:
-            return {split: read_corpus(file.path, form, name=file.name)}
-        splits = read_splits(file.path, form, name=file.name)
+            return {split: read_corpus(file.path, form, name=file.name, option="--format")}
+        splits = read_splits(file.path, form, name=file.name, option="--format")
     if list(splits) != [""]:
         return splits
     corpus = splits[""]
@@ -271,7 +271,7 @@ def split_corpus(
     from harness.understanding.splitting import stratified
 
     with open_input(corpus) as file:
-        whole = read_corpus(file.path, form, name=file.name)
+        whole = read_corpus(file.path, form, name=file.name, option="--format")
     _demand_new_folder(out)
     corpora = stratified(whole, [share for _, share in parts], seed)
     labelled = []
@@ -335,7 +335,7 @@ def speak(
             raise InputError(problem, remedy="Remove it from one of them: test voices must be unseen in training")
     _demand_new_folder(out)
     with open_input(corpus) as file:
-        splits = read_splits(file.path, form, name=file.name)
+        splits = read_splits(file.path, form, name=file.name, option="--format")
     utterances = [utterance for part in splits.values() for utterance in part.utterances]
     if silent := next((utterance for utterance in utterances if not utterance.words), None):
         raise InputError(f"{silent.id!r} has no text", place=silent.place, remedy="Use a corpus with texts")

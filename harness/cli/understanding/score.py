@@ -252,7 +252,7 @@ def _read_corpora(sources: ScoreSources, stack: ExitStack) -> tuple[Corpus, list
         return add_groups(gold, groups_file), [predicted], session_notes
     gold_file = stack.enter_context(open_input(sources.gold or ""))
     files = [stack.enter_context(open_input(path)) for path in sources.predicted]
-    gold, split = read_gold(gold_file, sources.gold_format, sources.split)
+    gold, split = read_gold(gold_file, sources.gold_format, sources.split, option="--gold-format")
     gold = add_groups(gold, groups_file)
     return gold, [_read_predicted(file, sources.pred_format, split, gold) for file in files], None
 
@@ -285,12 +285,17 @@ def _read_sessions(sessions: Sequence[str], attempt: CountedAttempt) -> tuple[Co
     )
 
 
-def read_gold(file: InputFile, form: CorpusFormat | None, split: str | None) -> tuple[Corpus, str | None]:
-    """Gold, and the name of its split as written in its ids; None for the name if no split was chosen."""
+def read_gold(
+    file: InputFile, form: CorpusFormat | None, split: str | None, *, option: str | None = None
+) -> tuple[Corpus, str | None]:
+    """Gold, and the name of its split as written in its ids; None for the name if no split was chosen.
+
+    option: the option for `form`; None if the command has none.
+    """
     from harness.understanding.files.corpus_file import read_corpus
     from harness.understanding.scoring import is_annotated
 
-    gold = read_corpus(file.path, form, split, name=file.name, option="--gold-format")
+    gold = read_corpus(file.path, form, split, name=file.name, option=option)
     if not any(map(is_annotated, gold.utterances)):
         raise InputError(
             "this file contains no annotations", place=Place(file.name), remedy="Give annotated utterances"

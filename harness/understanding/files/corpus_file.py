@@ -28,11 +28,11 @@ NUMBERED_FORMATS = frozenset({CorpusFormat.BIO, CorpusFormat.TXT})
 _SPLIT_ORDER = ("train", "dev", "valid", "validation", "test")
 
 
-def corpus_format_of(path: Path, name: str = "", option: str = "--format") -> CorpusFormat:
+def corpus_format_of(path: Path, name: str = "", option: str | None = None) -> CorpusFormat:
     """The format of a file by its suffix, or of a folder by its files. InputError if neither determines it.
 
     - name: name of the file in messages; "" for its path.
-    - option: the option that sets the format, for remedies.
+    - option: the option that sets the format, for remedies; None if the command has none.
     """
     place = Place(name or str(path))
     try:
@@ -46,7 +46,8 @@ def corpus_format_of(path: Path, name: str = "", option: str = "--format") -> Co
             if not formats:
                 raise InputError(f"the folder has no {SEQ_IN}", place=place, remedy=_FOLDER_LAYOUT)
             problem = f"the folder has splits in several formats: {', '.join(formats)}"
-            raise InputError(problem, place=place, remedy=f"Add {option} {'|'.join(formats)}")
+            remedy = f"Add {option} {'|'.join(formats)}" if option else "Choose a folder with splits of a single format"
+            raise InputError(problem, place=place, remedy=remedy)
         if not path.exists():
             raise InputError("the file or folder does not exist", place=place, remedy="Check the path")
     except (OSError, ValueError) as error:
@@ -60,7 +61,10 @@ def corpus_format_of(path: Path, name: str = "", option: str = "--format") -> Co
         if suffix
         else "the name has no suffix, so the format is unknown"
     )
-    raise InputError(problem, place=place, remedy=f"Add {option} {'|'.join(CorpusFormat)}")
+    remedy = (
+        f"Add {option} {'|'.join(CorpusFormat)}" if option else "Choose a .jsonl, .csv, .txt or .trn file, or a folder"
+    )
+    raise InputError(problem, place=place, remedy=remedy)
 
 
 _FOLDER_LAYOUT = (
@@ -92,14 +96,14 @@ def read_corpus(
     split: str | None = None,
     *,
     name: str = "",
-    option: str = "--format",
+    option: str | None = None,
 ) -> Corpus:
     """The utterances of a file, of a folder, or of one split of a folder. InputError, InputProblems.
 
     - format: None if the suffix or the files of the folder determine it.
     - split: train, dev (or valid), test, or any other. None for all; each utterance then has a group `split`.
     - name: name in messages, if it differs from the path.
-    - option: the option that sets the format, for remedies.
+    - option: as for `corpus_format_of`.
     """
     source = name or str(path)
     file_format = format or corpus_format_of(path, source, option)
@@ -125,10 +129,15 @@ def read_corpus(
     return Corpus(source, tuple(utterances))
 
 
-def read_splits(path: Path, format: CorpusFormat | None = None, *, name: str = "") -> dict[str, Corpus]:
-    """The splits of a folder, with train, dev and test first. Anything else is one split with the name ""."""
+def read_splits(
+    path: Path, format: CorpusFormat | None = None, *, name: str = "", option: str | None = None
+) -> dict[str, Corpus]:
+    """The splits of a folder, with train, dev and test first. Anything else is one split with the name "".
+
+    Other arguments as for `read_corpus`.
+    """
     source = name or str(path)
-    file_format = format or corpus_format_of(path, source)
+    file_format = format or corpus_format_of(path, source, option)
     splits = _split_paths(path, file_format, source)
     if not splits:
         return {"": read_corpus(path, file_format, name=source)}

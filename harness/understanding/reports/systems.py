@@ -44,7 +44,7 @@ METRIC_NAMES = {
     Metric.EMR: "EMR",
     Metric.F1MH: "F1mh",
     Metric.CER: "CER",
-    Metric.VALUED_CER: "CVER",
+    Metric.VALUED_CER: "CER, values",
     Metric.SFA: "SFA",
     Metric.VALUED_SFA: "SFA, values",
 }

@@ -243,6 +243,8 @@ def test_an_empty_file_and_one_without_a_suffix_are_refused(tmp_path: Path) -> N
         InputError, match=r"the name has no suffix, so the format is unknown. Add --pred-format bio\|jsonl"
     ):
         read_corpus(path.rename(tmp_path / "a"), option="--pred-format")
+    with pytest.raises(InputError, match=r"Choose a .jsonl, .csv, .txt or .trn file, or a folder"):
+        read_corpus(tmp_path / "a")  # for a command without such an option
 
 
 SOUND = {
