@@ -120,7 +120,7 @@ def vote_batch(training: TriTraining, material: Material, *, id_: str, classifie
     """
     ordered = sorted(training.voted, key=lambda vote: (vote.certainty, vote.utterance))
     right = training.figures.exact
-    triad = training.kept
+    triad = training.best
     facts = {
         "classifier": classifier,
         "seed": str(training.rule.seed),

@@ -210,16 +210,16 @@ MAX_LISTED = 15
 NOTHING_SHARED = "no utterance was labelled by two of the annotators compared"
 
 
-def agreement_lines(pairs: Sequence[AnnotatorPair], together: AllAnnotators | None) -> Iterator[str]:
+def agreement_lines(pairs: Sequence[AnnotatorPair], joint: AllAnnotators | None) -> Iterator[str]:
     """The text of the results for people: each pair, then all annotators together."""
     parts = [part for pair in pairs for part in _pair_parts(pair)]
     if not pairs:
         parts.append(Notes([("", NOTHING_SHARED)]))
-    if together is not None and together.shared:
-        names = ", ".join(map(_shown_name, together.annotators))
-        shared = counted(together.shared, "utterance")
-        title = f"all {len(together.annotators)} together ({names}): {shared} labelled by two or more"
-        parts += [_title_notes(title, together.shared), _figure_table(_alpha_rows(together.masi, together.nominal))]
+    if joint is not None and joint.shared:
+        names = ", ".join(map(_shown_name, joint.annotators))
+        shared = counted(joint.shared, "utterance")
+        title = f"all {len(joint.annotators)} together ({names}): {shared} labelled by two or more"
+        parts += [_title_notes(title, joint.shared), _figure_table(_alpha_rows(joint.masi, joint.nominal))]
     return join_blocks(*(part.lines(WIDTH, MAX_LISTED if part.kind == "occurrences" else None) for part in parts))
 
 
@@ -281,15 +281,15 @@ def differing_lines(pairs: Sequence[AnnotatorPair], utterances: Sequence[Utteran
                 yield f"    {_shown_name(name)}: {_shown_labels(choices[name].intents, slots)}"
 
 
-def agreement_object(pairs: Sequence[AnnotatorPair], together: AllAnnotators | None) -> dict[str, Any]:
+def agreement_object(pairs: Sequence[AnnotatorPair], joint: AllAnnotators | None) -> dict[str, Any]:
     """The agreement of pairs and of all annotators as JSON."""
     of_all = None
-    if together is not None:
+    if joint is not None:
         of_all = {
-            "annotators": list(together.annotators),
-            "shared": together.shared,
-            "alpha_masi": to_plain(together.masi),
-            "alpha_nominal": to_plain(together.nominal),
+            "annotators": list(joint.annotators),
+            "shared": joint.shared,
+            "alpha_masi": to_plain(joint.masi),
+            "alpha_nominal": to_plain(joint.nominal),
         }
     return {"pairs": [_pair_object(pair) for pair in pairs], "all": of_all}
 
@@ -404,8 +404,8 @@ def training_lines(training: TriTraining) -> Iterator[str]:
     """The text for people, after the training: how it ended, its results, and how many proposals it made."""
     figures = training.figures
     if training.rule.triads > 1:
-        yield f"kept triad {training.kept.number + 1}, the best on the held-out utterances"
-    yield f"ended: {ENDINGS[training.kept.ending]}"
+        yield f"kept triad {training.best.number + 1}, the best on the held-out utterances"
+    yield f"ended: {ENDINGS[training.best.ending]}"
     right = figures.exact
     yield (
         f"held out: EMR {percent(right.value, 2)} ({right.count} of {right.total}, "

@@ -310,9 +310,10 @@ def _metric_values(
                 values[system][metric] = MetricValue(None, None, None)
                 continue
             if metric in SHARES:
-                column = table.of[metric].start
+                column = table.columns[metric].start
                 numerator, denominator = (
-                    float(table.number @ side[system, :, column]) for side in (table.tops, table.bottoms)
+                    float(table.unit_counts @ side[system, :, column])
+                    for side in (table.numerators, table.denominators)
                 )
                 interval = wilson(round(numerator), round(denominator))
             else:

@@ -82,7 +82,7 @@ MAX_CALM_SHARE = 0.005
 class TriRule:
     """How to train.
 
-    - triads: number of triads to train. The one with the best EMR on the held-out utterances is kept.
+    - triads: number of triads to train. The one with the best EMR on the held-out utterances votes.
     - share: share of the labelled utterances in each classifier's sample.
     - episodes: most episodes of a triad.
     - threshold: a label is given if its probability is above this.
@@ -142,8 +142,8 @@ class TriTraining:
     rule: TriRule
     labels: tuple[str, ...]
     triads: tuple[Triad, ...]
-    kept: Triad
-    """The triad that voted."""
+    best: Triad
+    """The triad with the best EMR on the held-out utterances, which voted."""
     figures: IntentFigures
     """Metrics of its ensemble on the held-out utterances. No consensus counts as no label."""
     voted: tuple[UtteranceVotes, ...]
@@ -203,7 +203,7 @@ def tri_train(
         rule=rule,
         labels=work.labels,
         triads=tuple(triads),
-        kept=best.triad,
+        best=best.triad,
         figures=intent_figures(counts, ZERO, work.labels),
         voted=tuple(work.votes_of_utterances(best.unlabelled)),
         held_out_without_consensus=sum(votes.intents is None for votes in held_out_votes),
