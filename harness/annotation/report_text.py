@@ -17,7 +17,7 @@ from harness.base.foreign import plain_text
 from harness.base.plain_json import to_plain
 from harness.base.table import Notes, Occurrences, Part, Table
 from harness.base.text_table import Column, join_blocks, shown, text_table
-from harness.model.annotation import AnnotationProject, Intents
+from harness.model.annotation import IMPORTED, AnnotationProject, Intents
 from harness.model.choices import EpisodesEnding
 from harness.model.numbers import NOTHING, counted, fixed, percent, seconds
 from harness.model.understanding import Utterance, joined
@@ -162,7 +162,10 @@ def outcome_lines(
         yield _changed_note(progress.changed)
     yield f"batches of proposals: {progress.batches}"
     for count in progress.annotators:
-        yield f"{plain_text(count.annotator, 64)}: {count.accepted} accepted, {count.by_hand} by hand"
+        work = f"{count.accepted} accepted, {count.by_hand} by hand"
+        if count.annotator == IMPORTED:
+            work = f"{count.by_hand} from files"
+        yield f"{plain_text(count.annotator, 64)}: {work}"
     if guessed is not None and guessed.error is not None:
         rest, error = counted(len(guessed.guesses), "utterance"), percent(guessed.error, 2)
         target = f"target {percent(project.target_error, 2)}"

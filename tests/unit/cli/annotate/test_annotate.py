@@ -139,6 +139,7 @@ def test_labels_in_the_data_are_imported_only_on_request(run: Run, files: Path) 
     assert "labelled 2 utterances" in result.output
     labels = [(row.annotator, row.utterance, row.intents) for row in rows(files / "q") if isinstance(row, Labelled)]
     assert labels == [("imported", "d#1", ("play",)), ("imported", "d#2", ("stop",))]
+    assert "imported: 2 from files" in run("status", files / "q").output.splitlines()
 
 
 def test_a_file_of_intents_is_joined_by_id(run: Run, files: Path) -> None:
