@@ -333,7 +333,9 @@ def _demand_intent(label: str | None, gold: Corpus, declared: Sequence[str] | No
     if declared is not None:
         intents |= {"", *declared}
     if label is not None and label not in intents:
-        problem = f"--out-of-scope: no utterance of gold has the intent {plain_text(label or 'none', 60)!r}"
+        problem = "--out-of-scope: every utterance of gold has an intent"
+        if label:
+            problem = f"--out-of-scope: no utterance of gold has the intent {plain_text(label, 60)!r}"
         remedy = nearest(label, sorted(filter(None, intents)), listed="Intents")
         remedy = f"{plain_text(remedy, 300)}. If gold is a shard, declare all intents with --labels"
         raise InputError(problem, place=Place(gold.path), remedy=remedy)

@@ -176,7 +176,7 @@ class SystemReport:
         if not number:
             yield FigureRow("emr", "EMR (exact match)", None, None, NO_INTENTS)
             return
-        basis = f"mean over {number:,} {'utterance' if number == 1 else 'utterances'}"
+        basis = f"mean over {_counted_utterances(number)}"
         if figures.empty_rightly:
             basis += f"; {figures.empty_rightly:,} {'is' if figures.empty_rightly == 1 else 'are'} 0/0"
         zero = self.zero
@@ -223,7 +223,9 @@ def _slot_rows(
     if figures.unplaced == figures.utterances:
         yield FigureRow(f"{key}slot_f1", f"slot F1{name}", None, None, NO_PLACES, detail)
     else:
-        left_out = f"; {figures.unplaced:,} utterances without slot positions left out" if figures.unplaced else ""
+        left_out = ""
+        if figures.unplaced:
+            left_out = f"; {_counted_utterances(figures.unplaced)} without slot positions left out"
         *texts, f1_text = _count_texts(chunks, "chunks")
         texts.append(f1_text + left_out)
         yield from _average_rows(f"{key}slot_{{}}", f"slot {{}}{name}", figures.micro, intervals, texts, detail)
@@ -251,6 +253,10 @@ def _slot_rows(
     matching = "slots with their positions" if figures.by_place else "slots as lists of concepts"
     sfa = f"{_of_utterances(figures.frames)}; {matching}"
     yield FigureRow(f"{key}sfa", f"SFA{name}", figures.frames.value, figures.frames_interval, sfa, detail)
+
+
+def _counted_utterances(number: int) -> str:
+    return f"{number:,} {'utterance' if number == 1 else 'utterances'}"
 
 
 def _of_utterances(share: Share) -> str:
@@ -533,8 +539,7 @@ def comparison_lines(comparisons: Sequence[FrameComparison], width: int) -> Iter
     """A table for each pair of systems: difference in percentage points, interval, and p."""
     for comparison in comparisons:
         yield ""
-        number = len(comparison.utterances)
-        shared = f"{number:,} {'utterance' if number == 1 else 'utterances'} that both have"
+        shared = f"{_counted_utterances(len(comparison.utterances))} that both have"
         yield shown(f"first: {comparison.first}, second: {comparison.second}; on {shared}", width)
         counted_nowhere = comparison.only_first + comparison.only_second + comparison.neither
         if counted_nowhere:

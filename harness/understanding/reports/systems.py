@@ -93,7 +93,7 @@ def sections(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = (), i
         if unanswered:
             basis.append(("no answer", f"{shown(name, MAX_TEXT_CHARS)}: {listed(unanswered, ids)}"))
     if compared.unannotated:
-        basis.append(("no gold", f"{compared.unannotated:,} utterances are not annotated"))
+        basis.append(("no gold", f"{counted(compared.unannotated, 'utterance')} without annotations"))
     yield Section("basis", "Basis", (Notes([*basis, *notes], NOTE_WIDTH),))
     yield Section("systems", "Systems", (_systems_table(compared.results), Notes([("", _COST)])))
     yield Section(
