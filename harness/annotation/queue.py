@@ -129,7 +129,7 @@ class Queues:
                 skipped[utterance] = part.skipped
         groups = tuple(
             ProposalGroup(intents, tuple(open_by_intents.get(intents, ())), size)
-            for intents, size in sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))
+            for intents, size in sorted(totals.items(), key=lambda total: (-total[1], total[0]))
         )
         to_review = sum(len(group.open) for group in groups)
         count = AnnotationCount(

@@ -40,7 +40,7 @@ def report_lines(report: AnnotationReport, labels: Sequence[str]) -> Iterator[st
     yield from text_table(counts, [(name, f"{count:,}", share) for name, count, share in report_rows(report)], WIDTH)
     yield ""
     if report.facts:
-        yield "last batch: " + shown(", ".join(f"{name} {value}" for name, value in report.facts))
+        yield "last batch: " + shown("; ".join(f"{name} {value}" for name, value in report.facts))
     annotators_time = f"{_minutes(report.review_time_s)} on proposal pages, {_minutes(report.hand_time_s)} by hand"
     yield f"CPU time of classifiers {seconds(report.cpu_s)}; annotators {annotators_time}"
     yield ""
@@ -167,9 +167,9 @@ def outcome_lines(
             work = f"{count.by_hand} from files"
         yield f"{plain_text(count.annotator, 64)}: {work}"
     if guessed is not None and guessed.error is not None:
-        rest, error = counted(len(guessed.guesses), "utterance"), percent(guessed.error, 2)
+        unlabelled, error = counted(len(guessed.guesses), "utterance"), percent(guessed.error, 2)
         target = f"target {percent(project.target_error, 2)}"
-        yield f"a classifier would label the other {rest} with an estimated error of {error} ({target})"
+        yield f"a classifier would label the other {unlabelled} with an estimated error of {error} ({target})"
         if guessed.error <= project.target_error:
             command = f"harness understand annotate propose {plain_text(folder, 300)} --method classifier"
             yield f"the target is met. Next: {command}"
@@ -179,10 +179,9 @@ def _changed_note(ids: tuple[str, ...]) -> str:
     names = ", ".join(plain_text(id_, 60) for id_ in ids[:MAX_IDS])
     if len(ids) > MAX_IDS:
         names += ", …"
-    settled, pronoun = counted(len(ids), "settled utterance was", "settled utterances were"), "them"
-    if len(ids) == 1:
-        pronoun = "it"
-    sentence = f"{settled} labelled differently since: {names}; the settled labels stay"
+    subject = counted(len(ids), "settled utterance was", "settled utterances were")
+    pronoun = "it" if len(ids) == 1 else "them"
+    sentence = f"{subject} labelled differently since: {names}; the settled labels stay"
     command = f"harness understand annotate review PROJECT --adjudicate; press /, type {plain_text(ids[0], 60)}"
     return f"{'':10}{sentence}. To settle {pronoun} again: {command}"
 

@@ -201,7 +201,7 @@ def _slot_parts(expected: Sequence[Slot] | None, slots: Sequence[Slot], rule: Re
     unmatched = list(slots)
     # Slots with a value are matched first. Otherwise, one that matches any value could take a slot from them.
     matches: dict[int, Slot | None] = {}
-    for index, slot in sorted(enumerate(expected), key=lambda pair: pair[1].value is None):
+    for index, slot in sorted(enumerate(expected), key=lambda numbered: numbered[1].value is None):
         matches[index] = _pop_match(unmatched, slot, lambda candidate, wanted: _matches(wanted, candidate, rule))
     for index, slot in enumerate(expected):
         match = matches[index]

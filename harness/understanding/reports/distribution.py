@@ -35,8 +35,8 @@ def lines(distribution: Distribution, width: int, max_rows: int, *, shares: bool
         yield ""
         yield from _table_lines(distribution, "concept", distribution.concepts, width, max_rows, with_share=False)
     yield ""
-    rest = ", and so do the intents of combinations" if distribution.total.annotated else ""
-    yield f"checked: the splits add up to the total in every row{rest}"
+    of_combinations = ", and so do the intents of combinations" if distribution.total.annotated else ""
+    yield f"checked: the splits add up to the total in every row{of_combinations}"
 
 
 def _table_lines(
