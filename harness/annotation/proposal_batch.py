@@ -156,7 +156,7 @@ def guess_batch(
     facts = {
         "classifier": DEFAULT_CLASSIFIER,
         "seed": str(seed),
-        "trained on": str(project_guesses.learned),
+        "trained on": str(project_guesses.learned_count),
         "estimated error": percent(project_guesses.error, 2),
     }
     proposals = tuple(

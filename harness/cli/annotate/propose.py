@@ -129,9 +129,8 @@ def _propose_with_one(project: Path, seed: int) -> None:
             room, guess_batch(project_guesses, room.label_set, seed, id_=secrets.token_hex(8), wall_s=time.time())
         )
         target_error = room.project.target_error
-    click.echo(
-        f"learnt from {project_guesses.learned}, proposed for {counted(len(project_guesses.guesses), 'utterance')}"
-    )
+    proposed = counted(len(project_guesses.guesses), "utterance")
+    click.echo(f"learnt from {project_guesses.learned_count}, proposed for {proposed}")
     error_text, target_text = percent(project_guesses.error, 2), percent(target_error, 2)
     click.echo(f"estimated error of the proposals: {error_text} (target {target_text})")
     shown = plain_text(str(project), 300)
