@@ -44,7 +44,8 @@ class PlainSitting:
     """A sitting over standard input and output, until `quit` or the end of the input.
 
     A script (input other than a terminal) ends at the first line that is wrong (status 2) or cannot be saved (3).
-    Later lines would apply to another response. `names`: show the raters' names to an adjudicator.
+    Later lines would apply to another response. If there was nothing to settle from the start, a judgment ends
+    it with status 0: no response was shown to which it could apply. `names`: show the raters' names to an adjudicator.
 
     Its commands return what is wrong with the line; "" if nothing is.
     """
@@ -71,6 +72,7 @@ class PlainSitting:
         self._room, self._desk, self._keys = room, desk, keys
         self._player = ItemPlayer(room, desk, player) if player is not None else None
         self._names = names
+        self._began_without_disputes = desk.adjudicating and desk.view.item is None
         self._aid: AidState | None = None
         self._shown_item: str | None = None
 
@@ -172,6 +174,9 @@ class PlainSitting:
         answer = parse(line, self._keys)
         if isinstance(answer, TypedCommand) and answer.word is RateWord.QUIT:
             return False
+        if isinstance(answer, Category) and self._began_without_disputes and self._desk.view.item is None:
+            self._print(["there is nothing to settle"])
+            return self._is_person
         return self._carry_out(lambda: self._execute(answer))
 
     def _execute(self, answer: Category | TypedCommand | InvalidCommand) -> str:
@@ -288,7 +293,8 @@ class PlainSitting:
                 self._print([f"sure {level} kept for this response"])
             case RateWord.CLAIMS, ("yes" | "no") as answer:
                 desk.set_effect_claimed(answer == "yes")
-                self._print([f"kept: it {'says' if answer == 'yes' else 'does not say'} that something was done"])
+                claim = "claims" if answer == "yes" else "does not claim"
+                self._print([f"kept: the response {claim} to have done something"])
             case RateWord.SUB, name:
                 flag = parse_member(name, SubFlag)
                 if isinstance(flag, InvalidCommand):

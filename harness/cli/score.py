@@ -147,7 +147,7 @@ class ScoreRules:
             ("--language", self.language != ENGLISH, "--normalise spoken", wording.has_readings),
         ))  # fmt: skip
         if self.by_time and formats != (TranscriptFormat.CTM, TranscriptFormat.CTM):
-            raise InputError("--by-time needs the times of words in both files", remedy="Write both as ctm")
+            raise InputError("--by-time needs the times of words in both files", remedy="Use ctm for both files")
         options = (
             ("--optional-words", self.optional_words),
             ("--fragments", self.fragments),
@@ -225,8 +225,8 @@ def command(
 ) -> None:
     """Count word errors of transcripts against references, aligned as in NIST's sclite.
 
-    Files: trn, ctm, stm, .sro, or CSV lists. In a reference without a hypothesis, every word counts as deleted. A
-    hypothesis without a reference is ignored. The report counts both. Labels of an stm file are groups.
+    Files: trn, ctm, stm, .sro, CSV and others (docs/reference/transcript-formats.md). If a reference has no hypothesis,
+    all its words count as deleted. A hypothesis without a reference is ignored. The report counts both.
 
     Exit status: 0 scored · 1 a WER is above --max-wer or undefined · 2 wrong usage or input · 3 writing failed.
     """
@@ -237,14 +237,15 @@ def command(
     if rules.speakers is not None and len(hypotheses) > 1:
         # A row is a speaker of one hypothesis, which others need not have.
         raise InputError(
-            "--speakers takes one hypothesis", remedy="Score each one separately, with --json to compare them"
+            "--speakers takes one hypothesis",
+            remedy="Score each hypothesis separately, and compare the results of --json",
         )
     files = [reference, *hypotheses, *filter(None, [groups])]
     targets = [target for target in (json_target, html_target) if target is not None]
     for target in targets:
         refuse_overwriting(target, [*files, *filter(None, [rules.glm, rules.normalise])])
     if json_target is not None and html_target is not None and is_one_place(json_target, html_target):
-        raise InputError("--json and --html name the same file", remedy="Give one of them another file name")
+        raise InputError("--json and --html name the same file", remedy="Choose another file name for one of them")
     refuse_stdin_twice(files)
     with ExitStack() as stack:
         reference_file = stack.enter_context(open_input(reference))
@@ -365,7 +366,7 @@ def _refuse_mismatch(scoring: Scoring, references: Transcripts, reference_name: 
         reference_text = shown(f"{reference_name} has {references.ids[0]}")
         raise InputError(
             f"no hypothesis matches a reference: {surplus_text}, {reference_text}",
-            remedy="Give two files with the same utterances, and spell their ids the same way",
+            remedy="Use two files with the same utterances, and spell their ids the same way",
         )
 
 

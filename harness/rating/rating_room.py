@@ -218,8 +218,19 @@ class RatingRoom:
 
     @property
     def disputed(self) -> tuple[Item, ...]:
-        """Items of the round on which raters gave different categories."""
+        """Items of the round on which raters gave different categories, including those settled since."""
         return tuple(item for item in self._judged_items(None) if not item.agreed)
+
+    @property
+    def settled_count(self) -> int:
+        """Number of disputed items that an adjudicator has settled."""
+        settled = {
+            (session.session_id, response.response.trial.id)
+            for session in self._session_items
+            for response in session.responses
+            if response.settled is not None
+        }
+        return sum((item.subject.session_id, item.subject.trial_id) in settled for item in self.disputed)
 
     def update(self, desk: Desk) -> None:
         """Passes what the last `refresh` has read to a desk of this room."""

@@ -217,6 +217,7 @@ def coordinator_values(room: RatingRoom, giver: str, invited: Collection[str]) -
         "raters": raters,
         "responses": len(room.items),
         "disputed": len(room.disputed),
+        "settled": room.settled_count,
         "known": sum(item.hidden.gold is not None for item in room.items),
         "shared_out": has_partial_assignment(room.round),
         "outside": sorted(name for name in invited if round_raters and name_key(name) not in keys),

@@ -52,8 +52,11 @@ def status(
             from harness.annotation.uncertainty import guess_project
 
             guesses = guess_project(room.utterances, room.assignment, room.ledger, room.label_set, room.project.seed)
-        subject = room.project, room.label_set.id, progress, guesses
-    print_lines([json.dumps(outcome_object(*subject))] if as_json else outcome_lines(*subject, str(project), width()))
+        annotation_project, label_set = room.project, room.label_set.id
+    if as_json:
+        print_lines([json.dumps(outcome_object(annotation_project, label_set, progress, guesses))])
+    else:
+        print_lines(outcome_lines(annotation_project, label_set, progress, guesses, str(project), width()))
 
 
 @verb("report")
@@ -92,7 +95,7 @@ def report(
 def agreement(
     *,
     project: Path = project_argument,
-    only: tuple[str, ...] = repeatable("Compare only this annotator with the others named; repeatable.", "--annotator"),
+    only: tuple[str, ...] = repeatable("Compare only the named annotators; repeatable, at least two.", "--annotator"),
     differing: bool = flag(
         "List the utterances whose labels differ instead.", "--disagreements", former=("--differing",)
     ),
@@ -107,7 +110,7 @@ def agreement(
     """Measure how well each pair of annotators agrees on the utterances that both labelled.
 
     Labels from files belong to the annotator `imported`. For work by hand, the labels given before the proposal was
-    shown count. Works during annotation. How-to: docs/how-to/annotate-utterances.md
+    shown are compared. Works during annotation. How-to: docs/how-to/annotate-utterances.md
 
     Exit status: 0 done · 1 agreement is below --min-alpha or n/a · 2 wrong usage or input · 3 the project cannot be
     read.
@@ -133,7 +136,7 @@ def agreement(
             )
         if len(set(only)) == 1:
             problem = f"--annotator names only {only[0]!r}, but a comparison needs two annotators"
-            raise InputError(problem, remedy="Repeat it with another name, or omit it")
+            raise InputError(problem, remedy="Add another --annotator, or compare all of them without it")
         pairs = pairs_of_annotators(room.utterances, room.label_set, ledger, only)
         joint_agreement = None if differing else all_annotators(room.utterances, ledger, only)
         if spans:

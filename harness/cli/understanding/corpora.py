@@ -111,7 +111,7 @@ def distribution(
         refuse_overwriting(target, [path for _, path in named_files])
     refuse_stdin_twice([path for _, path in named_files])
     if json_target == csv_target == STREAM:
-        raise InputError("--json - and --csv - both go to standard output", remedy="Give a file for one of them")
+        raise InputError("--json - and --csv - both go to standard output", remedy="Name a file for one of them")
     counts_by_split: dict[str, LabelCounts] = {}
     paths: list[str] = []
     first_split_by_id: dict[str, str] = {}
@@ -214,8 +214,8 @@ def generate(
 ) -> None:
     """Generate an annotated corpus from grammar files and a seed.
 
-    The corpus is the same on every machine, and no sentence occurs twice. A folder stands for the .yaml files in it.
-    Format of a grammar: docs/how-to/train-understanders.md
+    The corpus is the same on every machine, and no sentence occurs twice. A folder means all .yaml files in it.
+    The format of grammars: docs/how-to/train-understanders.md
 
     Exit status: 0 generated · 2 wrong usage or input · 3 the folder cannot be written.
     """
@@ -225,7 +225,7 @@ def generate(
 
     sizes = {"train": train, "dev": dev, "test": test}
     if not any(sizes.values()):
-        raise InputError("all splits are empty", remedy="Give --train, --dev or --test a number above 0")
+        raise InputError("all splits are empty", remedy="Set --train, --dev or --test to a number above 0")
     loaded_grammars = load_grammars(_grammar_files(grammars))
     _demand_new_folder(out)
     corpus = grammar.generate(loaded_grammars, seed, sizes)
@@ -274,13 +274,13 @@ def split_corpus(
         whole = read_corpus(file.path, form, name=file.name, option="--format")
     _demand_new_folder(out)
     corpora = stratified(whole, [share for _, share in parts], seed)
-    labelled = []
+    utterances = []
     for (name, _), part in zip(parts, corpora, strict=True):
         for utterance in part.utterances:
             other_groups = (group for group in utterance.groups if group[0] != SPLIT)
-            labelled.append(replace(utterance, groups=((SPLIT, name), *other_groups)))
+            utterances.append(replace(utterance, groups=((SPLIT, name), *other_groups)))
     write_folder = write_bio if output_format == BIO else write_jsonl_folder
-    write_folder(Corpus(whole.path, tuple(labelled)), out)
+    write_folder(Corpus(whole.path, tuple(utterances)), out)
     sizes_text = ", ".join(f"{len(part.utterances):,} {name}" for (name, _), part in zip(parts, corpora, strict=True))
     click.echo(f"{shown(str(out))}: {sizes_text} (seed {seed})", err=True)
 
@@ -332,7 +332,7 @@ def speak(
         voices_by_split["test"] = speaking.voices_of(test_voices)
         if shared := set(voices_by_split[""]) & set(voices_by_split["test"]):
             problem = f"the voice {min(voice.name for voice in shared)!r} is in --voices and in --test-voices"
-            raise InputError(problem, remedy="Remove it from one of them: test voices must be unseen in training")
+            raise InputError(problem, remedy="Remove the voice from one list: test voices must be unseen in training")
     _demand_new_folder(out)
     with open_input(corpus) as file:
         splits = read_splits(file.path, form, name=file.name, option="--format")
@@ -340,7 +340,7 @@ def speak(
     if silent := next((utterance for utterance in utterances if not utterance.words), None):
         raise InputError(f"{silent.id!r} has no text", place=silent.place, remedy="Use a corpus with texts")
     if test_voices is not None and not any((SPLIT, "test") in utterance.groups for utterance in utterances):
-        remedy = "Omit --test-voices, or name the split for testing `test`"
+        remedy = "Remove --test-voices, or name the split for testing `test`"
         raise InputError("there is no split named test", place=Place(corpus), remedy=remedy)
     with drawn_progress():
         sizes = speaking.speak(utterances, voices_by_split, seed, out)
