@@ -11,7 +11,7 @@ import click
 from harness.base.foreign import plain_text
 from harness.base.whole_file import write_atomically
 from harness.cli.options import RatedSessionOptions, argument, flag, option, repeatable, sessions_argument, verb
-from harness.cli.sessions import rated_sessions, session_folder
+from harness.cli.sessions import ROUND_SUFFIXES, rated_sessions, session_folder
 from harness.cli.streams import STREAM, drawn_progress, print_file, refuse_overwriting
 from harness.model.choices import JudgmentFormat as Format
 from harness.model.errors import InputError, InputProblems
@@ -107,11 +107,18 @@ def import_(
 
     Nothing is written unless every row is valid, or --skip-bad is given. Importing the same file again adds nothing.
     A row names a rater, a category (its word, key or label) and a response: session and trial, or clip_sha256.
+    A row counts in a round if its column round has the name of the round.
     """
     from harness.rating.figures.judged_responses import read_sessions
     from harness.rating.files.reading import format_from_suffix, read_judgments
     from harness.rating.judgment_import import CATEGORY_BY_WORD, ImportPlan
 
+    for name in sessions:
+        if name.endswith(ROUND_SUFFIXES):
+            raise InputError(
+                f"{plain_text(name, 200)} is a round file, but judgments are imported into sessions",
+                remedy="Name the sessions of the round. A row counts in the round if its column `round` names it",
+            )
     path = Path(file)
     field_by_column = _parse_mappings(mappings)
     with drawn_progress():

@@ -12,11 +12,18 @@ from harness.model.frozen import frozen
 from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag
 from harness.model.numbers import counted, fixed, seconds
 from harness.model.trial import Recognition
-from harness.rating.exercises import repetition_text
 from harness.rating.guide import GUIDE, LABELS, RULES
 from harness.rating.items import Item
 from harness.rating.rater_queue import QueueCounts, RaterQueue, ReopenableItem
-from harness.rating.view import ExerciseResult, SittingView, effect_words, found_words, given_words, visible_latency_s
+from harness.rating.view import (
+    ExerciseResult,
+    SittingView,
+    effect_in_words,
+    judgment_in_words,
+    reopenable_in_words,
+    repetition_text,
+    visible_latency_s,
+)
 
 if TYPE_CHECKING:
     from harness.rating.rating_room import RatingRoom
@@ -44,7 +51,7 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
         done_count, exercise_count = view.exercises
         yield f"exercise {done_count + 1} of {exercise_count} {repetition_text(view)}".rstrip()
     else:
-        total = f"{count.total}{' so far' if view.growing else ''}{' again' if view.again else ''}"
+        total = f"{count.total}{' so far' if view.growing else ''}{' again' if view.is_reopened else ''}"
         yield f"response {view.position} of {total}, {progress_text(view)}"
     yield f"query: {plain_text(item.query, MAX_TEXT_CHARS)}"
     if item.exercise is None:
@@ -53,7 +60,7 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
         if item.recognition is Recognition.NO:
             yield "recognised: no, the device heard other words"
     if item.effect is not None:
-        expected, state = effect_words(item.effect)
+        expected, state = effect_in_words(item.effect)
         yield f"wanted effect: {expected}"
         yield f"effect: {state}"
     if item.note:
@@ -66,9 +73,9 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
         yield f"the classifier proposes: {view.proposal.words}"
     for number, row in enumerate(item.inputs, 1):
         attribution = f" of {plain_text(row.rater, 60)}" if names else ""
-        yield f"judgment {number}{attribution}: {given_words(row)}"
-    if view.own is not None:
-        yield f"your judgment so far: {given_words(view.own)}"
+        yield f"judgment {number}{attribution}: {judgment_in_words(row)}"
+    if view.own_row is not None:
+        yield f"your judgment so far: {judgment_in_words(view.own_row)}"
     if view.break_due:
         yield "you have judged for a long time: take a break"
 
@@ -76,7 +83,7 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
 def found_lines(responses: Sequence[ReopenableItem]) -> Iterator[str]:
     """The first MAX_FOUND_ITEMS of the responses that can be opened again, and how many more there are."""
     for response in responses[:MAX_FOUND_ITEMS]:
-        yield f"{response.item.id}: {found_words(response)}"
+        yield f"{response.item.id}: {reopenable_in_words(response)}"
     if len(responses) > MAX_FOUND_ITEMS:
         yield f"and {len(responses) - MAX_FOUND_ITEMS} more; `find` with more words shows fewer"
     if not responses:
@@ -172,7 +179,7 @@ def exercise_result_lines(result: ExerciseResult) -> Iterator[str]:
     exercise = result.exercise
     other_answers = "".join(f" or {LABELS[category]}" for category in exercise.accept)
     verdict = "right" if result.right else "not quite"
-    yield f"{verdict}: it is {LABELS[exercise.category]}{other_answers}; you said {LABELS[result.given]}"
+    yield f"{verdict}: it is {LABELS[exercise.category]}{other_answers}; you said {LABELS[result.category]}"
     yield f"why: {plain_text(exercise.why, MAX_TEXT_CHARS)}"
 
 

@@ -144,8 +144,8 @@ class PlainSitting:
     def _show(self) -> None:
         """Prints the result of an exercise, and then the current item if it has changed or there is none."""
         view = self._desk.view
-        if view.explained is not None:
-            self._print(exercise_result_lines(view.explained))
+        if view.explanation is not None:
+            self._print(exercise_result_lines(view.explanation))
             self._desk.go_on()
             view = self._desk.view
         item_id = view.item.id if view.item is not None else None
@@ -203,9 +203,9 @@ class PlainSitting:
         if previous_item is None and not undone:
             return "there is no response to judge"
         if not write():
-            return self._desk.view.said
+            return self._desk.view.message
         self._status = DONE
-        message = self._desk.view.said
+        message = self._desk.view.message
         item = self._desk.view.item if undone else previous_item
         if item is not None and item.exercise is None:
             message = f"{message} (response {item.id})"
@@ -219,7 +219,7 @@ class PlainSitting:
         """Shows another response without writing a row. step: returns whether it moved, as `write` above."""
         self._stop_sound()
         if not step():
-            return self._desk.view.said
+            return self._desk.view.message
         self._aid = None
         self._show()
         return ""
@@ -238,7 +238,7 @@ class PlainSitting:
             case RateWord.FIND:
                 self._print(found_lines(desk.reopenable_items(command.argument)))
             case RateWord.SKIP:
-                return self._show_other(desk.skip) if desk.view.again else self._save_and_show(desk.skip)
+                return self._show_other(desk.skip) if desk.view.is_reopened else self._save_and_show(desk.skip)
             case RateWord.HOLD:
                 return self._save_and_show(desk.hold)
             case RateWord.FLAG:
@@ -257,7 +257,7 @@ class PlainSitting:
                 return self._add_to_draft(command)
             case RateWord.TEXT:
                 if not desk.show_transcript():
-                    return desk.view.said
+                    return desk.view.message
                 self._print(text_lines(desk.view))
             case RateWord.AID:
                 aid = self._desk.begin_aid()

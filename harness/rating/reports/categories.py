@@ -12,13 +12,11 @@ from harness.base.plain_json import picked, to_plain
 from harness.base.table import NO_LABEL
 from harness.base.text_file import safe_csv
 from harness.base.text_table import shown
-from harness.model.choices import CategoryGroup, Grouping, LimitTarget, Reading, ResultGrouping
+from harness.model.choices import GROUPINGS, By, CategoryGroup, Grouping, LimitTarget, Reading, ResultGrouping
 from harness.model.frozen import frozen
 from harness.model.judgment import Category
 from harness.model.numbers import fixed
 from harness.rating.figures.categories import (
-    GROUPINGS,
-    By,
     CategoryFigures,
     CrossedFigures,
     Figure,
@@ -110,9 +108,9 @@ def make_report(trials: Sequence[RatedTrial], selection: Selection, sessions: Se
     ]
     crosses = selection.crosses
     if crosses is None:
-        several = {grouping for grouping, groups_of in groups if len(groups_of) > 1}
+        with_several = {grouping for grouping, groups_of in groups if len(groups_of) > 1}
         crosses = ()
-        if {ResultGrouping.DEVICE, ResultGrouping.CLASS} <= several:
+        if {ResultGrouping.DEVICE, ResultGrouping.CLASS} <= with_several:
             crosses = ((ResultGrouping.DEVICE, ResultGrouping.CLASS),)
     return CategoryReport(
         sessions=tuple(sessions),
@@ -229,7 +227,7 @@ def _csv_groups(report: CategoryReport) -> Iterator[tuple[tuple[str, str, str, s
 def _csv_rows(group: tuple[str, str, str, str], figures: CategoryFigures) -> Iterator[list[object]]:
     funnel = (figures.planned, figures.asked, figures.recognised, figures.answered, figures.judged)
     without_category = (
-        figures.count(QueryOutcome.DISPUTED),
+        figures.count(QueryOutcome.TIED),
         figures.count(QueryOutcome.HELD),
         figures.count(QueryOutcome.FLAGGED),
     )
@@ -284,7 +282,7 @@ def to_json(report: CategoryReport) -> dict[str, Any]:
             for crossing in report.crossed
         ],
         "comparisons": [_comparison_json(comparison) for comparison in report.comparisons],
-        "disputed": [_response_json(trial) for trial in report.trials_with(QueryOutcome.DISPUTED)],
+        "disputed": [_response_json(trial) for trial in report.trials_with(QueryOutcome.TIED)],
     }
 
 

@@ -29,11 +29,10 @@ from harness.model.record import JudgmentGiven
 from harness.model.stimulus import Waveform
 from harness.rating.guide import LABELS
 from harness.rating.rater_player import OnDone, RaterPlayer
-from harness.rating.rating_room import open_room
 from harness.session.log.reader import rating_rows
 from harness.sound.tempo import SLOWER
 from tests.command import succeeded
-from tests.rating_sessions import rating_session
+from tests.rating_sessions import open_room, rating_session
 
 KEYS = RaterKeys()
 

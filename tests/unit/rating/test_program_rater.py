@@ -51,7 +51,7 @@ FAULTS = {
     "garbage": ('    print("hello there", flush=True)\n', "not a JSON object", "'hello there'"),
     "category": (
         '    say({"category": "corect", "confidence": 1, "reason": ""})\n',
-        "no category of the guide",
+        "category that the guide does not have",
         "Did you mean 'correct'?",
     ),
     "confidence": (
