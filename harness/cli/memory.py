@@ -47,7 +47,7 @@ def command(
 ) -> None:
     """Report how long devices remember, and recommend a `context_wait_s`.
 
-    SESSION: a session with memory trials, as a folder or a name in ./sessions. Pairs of several are pooled.
+    SESSION: a session with memory trials, as a folder or a name in ./sessions. Pairs of several sessions are pooled.
     Works while a session is running.
     """
     from harness.session.figures.memory import find_memories

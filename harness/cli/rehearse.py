@@ -84,8 +84,8 @@ def command(
     No sound is played. The options state how good the devices are. A limit can be decided if such a device meets it in
     at least 80 % of the drawn runs. A device with twice the allowed errors must fail it as often.
 
-    --nights plays whole runs in simulated time: how long they take, and how often they come to a decision. With
-    --faults, it also says what goes wrong.
+    --nights plays complete runs in simulated time, and reports how long they take and how often they reach a decision.
+    With --faults, it also reports what goes wrong.
 
     Exit status: 0 every limit can be decided · 1 some cannot · 2 the files do not fit together.
     """
@@ -273,11 +273,11 @@ def _night_lines(result: RehearsalResult, width: int) -> Iterator[str]:
     yield ""
     yield from histogram([(night.duration_s, verdict) for night, verdict in nights], width)
 
-    def table(title: str, unit: str, counts: Sequence[Counter[str]], names: Mapping[str, str]) -> Iterator[str]:
-        """For each kind, in how many nights it occurred, and how often in all. counts: of each night."""
+    def table(title: str, unit: str, night_counts: Sequence[Counter[str]], names: Mapping[str, str]) -> Iterator[str]:
+        """For each kind, in how many nights it occurred, and how often in all."""
         rows = [
-            (names.get(kind, kind), str(sum(count[kind] > 0 for count in counts)), str(total))
-            for kind, total in sum(counts, Counter[str]()).most_common()
+            (names.get(kind, kind), str(sum(counts[kind] > 0 for counts in night_counts)), str(total))
+            for kind, total in sum(night_counts, Counter[str]()).most_common()
         ]
         if rows:
             yield ""

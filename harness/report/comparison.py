@@ -293,10 +293,10 @@ class _DeviceResults:
         """For each trial, its partners, cluster and labels, without a value."""
 
     def add(
-        self, measure: Measure, trial: Trial, count: float, out_of: float = 1, time: MeasuredDuration | None = None
+        self, measure: Measure, trial: Trial, count: float, total: float = 1, time: MeasuredDuration | None = None
     ) -> None:
         """Adds a value of a trial that `add_query` or `add_plays` has added."""
-        self.units[measure].append(replace(self._empty_units[trial.id], count=count, of=out_of, time=time))
+        self.units[measure].append(replace(self._empty_units[trial.id], count=count, total=total, time=time))
 
     def _add_trial(self, trial: Trial, stimulus: str) -> None:
         labels = {axis: label for axis, label in trial.conditions if axis in self._varying}

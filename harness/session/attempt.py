@@ -34,7 +34,7 @@ from harness.session.disturbance import Disturbance
 from harness.session.take import StimulusTiming
 from harness.statistics.intervals import may_be_nothing
 from harness.transcripts.recognition import recognised
-from harness.understanding.reported_frames import understood
+from harness.understanding.reported_frames import understanding_result
 
 MAX_INTENTS_CHARS = 200
 """How many characters of a device's own text a cause quotes, since a cause is one line."""
@@ -289,7 +289,7 @@ class Attempt:
         expected, by_frame = self.trial.expects, self.trial.until_understood
         if expected is None:
             return None
-        frame = understood(expected, self.intents, self.trial.recognised)
+        frame = understanding_result(expected, self.intents, self.trial.recognised)
         if (self.trial.evidence is Evidence.DEVICE and self.intents) or not by_frame:
             return frame
         operator_verdict = None if self.answer is None else self.answer.recognised

@@ -44,7 +44,7 @@ from harness.statistics.text import delays, measured, percent_interval, share_wi
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict, limits_met_text
 from harness.statistics.word_intervals import MIN_QUERIES
 from harness.transcripts.recognition import GroupTranscripts, SamplingUnit
-from harness.understanding.reported_frames import compared, parts_of, verdict_in_words
+from harness.understanding.reported_frames import parts_line, parts_of, verdict_in_words
 from harness.wake.reports.figures_text import request_lines, wake_summary
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import Play
@@ -330,7 +330,7 @@ def frame_in_words(trial: TrialProgress) -> str:
     verdict = trial.last_verdict
     if verdict is None or verdict.understood is None:
         return ""
-    understood, comparison = verdict.understood, compared(parts_of(trial.trial, verdict))
+    understood, comparison = verdict.understood, parts_line(parts_of(trial.trial, verdict))
     if not comparison and understood.intents is not None:
         comparison = "nothing, as expected" if understood.right else "nothing"
     return f"{verdict_in_words(understood)}{': ' if comparison else ''}{comparison}"

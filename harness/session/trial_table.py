@@ -11,7 +11,7 @@ from harness.model.transcript import WordCounts
 from harness.model.trial import Trial
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import TrialProgress, deciding_words
-from harness.understanding.reported_frames import written
+from harness.understanding.reported_frames import frame_line
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import Play
 
@@ -118,8 +118,8 @@ def _trial_values(progress: TrialProgress) -> dict[str, Value]:
     if trial.expects is not None:
         frame = progress.last_verdict.understood if progress.last_verdict else None
         is_known = frame is not None and frame.intents is not None
-        row["expected"] = plain_text(written(trial.expects.intents, trial.expects.slots))
-        row["understood"] = plain_text(written(frame.intents or (), frame.slots)) if frame and is_known else None
+        row["expected"] = plain_text(frame_line(trial.expects.intents, trial.expects.slots))
+        row["understood"] = plain_text(frame_line(frame.intents or (), frame.slots)) if frame and is_known else None
         row["intents_right"] = None if frame is None or frame.intents_right is None else int(frame.intents_right)
         row["frame_right"] = None if frame is None or frame.right is None else int(frame.right)
     if not isinstance(trial.recipe.query, Ambience):  # in which nobody speaks

@@ -78,7 +78,7 @@ from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.trial import LIFE_CHECK_BY, NOT_PROVEN, ListeningSpec, Outcome, Recognition, Trial, trials_in_words
 from harness.session.figures.connections import DeviceConnection
 from harness.statistics.text import measured
-from harness.understanding.reported_frames import compared, parts_of, verdict_in_words, written
+from harness.understanding.reported_frames import frame_line, parts_line, parts_of, verdict_in_words
 from harness.wake.reports.figures_text import REVIEW_WORDS
 
 
@@ -312,7 +312,7 @@ class RowWriter:
         words = quoted(query.text if isinstance(query, SpokenText) else trial.reference)
         condition = f" · {plain_text(trial.condition)}" if trial.conditions else ""
         expects = trial.expects
-        frame = "" if expects is None else f", expected {written(expects.intents, expects.slots)}"
+        frame = "" if expects is None else f", expected {frame_line(expects.intents, expects.slots)}"
         return f"{heading}: {words} to {trial.device}{frame}, {trial.recipe.voice.label()}{condition}"
 
 
@@ -364,7 +364,7 @@ def _verdict_words(row: AttemptFinished, trial: Trial | None) -> str:
 def _frame_words(row: AttemptFinished, frame: UnderstandingResult, trial: Trial | None) -> str:
     """The intents and slots that were understood, with a sign for right or wrong if the device reported any."""
     parts = () if trial is None else parts_of(trial, row)
-    comparison = compared(parts)
+    comparison = parts_line(parts)
     if not comparison and frame.right:
         comparison = "nothing, as expected"
     elif not comparison and frame.intents is not None:

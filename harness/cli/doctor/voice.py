@@ -46,7 +46,7 @@ def report_voice(bench: Path, device: str, *, at_most: int, minutes: float, as_j
         ]
         click.echo(json.dumps({**fields, "voices": rows}, ensure_ascii=False, indent=2))
     elif match:
-        click.echo(f"\n{plain_text(match.voice.label())} wakes {device}. In an ambient trial write:\n    {probe}")
+        click.echo(f"\n{plain_text(match.voice.label())} wakes {device}. In an ambient trial, write:\n    {probe}")
     else:
         timeout = "Time is up. " if time.monotonic() >= deadline_s else ""
         click.echo(

@@ -132,7 +132,7 @@ def _declared_limit(name: str, bound: float, result: LimitResult) -> DeclaredLim
         f"{SUBJECTS[key]} of {device}" if device else SUBJECTS[key],
         bound,
         result.found,
-        least=key.startswith("min_"),
+        is_minimum=key.startswith("min_"),
         unit=unit,
         interval=result.interval,
         of=result.of,
@@ -284,7 +284,7 @@ def _sequential_tests(device: DeviceWake | None, stopping: Stopping) -> Iterator
                 SUBJECTS[f"{figure}_test"] + (f" of {device.device}" if device else ""),
                 wanted=1.0,
                 found=None if passed is None else float(passed),
-                least=True,
+                is_minimum=True,
                 settled=passed is not None,
                 may_stay_open=stopping.on_undecided is OnUndecided.PASS,
             )
