@@ -14,9 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from sizes import sized
 
 from harness.model.judgment import Category
-from harness.rating.rating_room import open_room
 from harness.session.log.reader import LogReader
-from tests.rating_sessions import rating_sessions
+from tests.rating_sessions import open_room, rating_sessions
 
 SESSIONS, RESPONSES = sized(10, 2), sized(1000, 10)
 KEYS = sized(200, 5)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _RUN_ITEM = "session", "run"
 _RUNS = pytest.StashKey[dict[Path, "ScenarioRun"]]()
-_CONFIGURED = pytest.StashKey[set[str]]()
+_CONFIGURED_FILES = pytest.StashKey[set[str]]()
 """The files that `harness_scenarios` names."""
 _IS_SCENARIO = re.compile(rb"^scenario[ \t]*:", re.MULTILINE)
 
@@ -41,7 +41,7 @@ class ScenarioRun:
         """Suite and name of each case that is planned."""
         self._error: Exception | None = None
 
-    def planned(self) -> JUnitReport:
+    def planned_report(self) -> JUnitReport:
         """The report of the session before its first trial; reaches no device. HarnessError for wrong files."""
         from harness.model.record import Entry
         from harness.report.junit import report_of
@@ -59,10 +59,13 @@ class ScenarioRun:
 
         Only results show which devices some limits are on, and whether the host disturbed too many attempts.
         """
-        planned = (item for item in ((suite, case), (suite, case.partition("[")[0])) if item in self.items)
-        return next(planned, _RUN_ITEM)
+        limit_on_all_devices = case.partition("[")[0]
+        for item in ((suite, case), (suite, limit_on_all_devices)):
+            if item in self.items:
+                return item
+        return _RUN_ITEM
 
-    def played(self) -> JUnitReport:
+    def played_report(self) -> JUnitReport:
         """The report of the session, which is played at the first call; the same error at every later call.
 
         HarnessError when it cannot be played, UnmetNeed when the bench lacks something; ends pytest on Ctrl-C.
@@ -108,7 +111,7 @@ class ScenarioFile(pytest.File):
         from harness.model.errors import HarnessError, UnmetNeed
 
         try:
-            suites = [(suite.name, [case.name for case in suite.cases]) for suite in self.run.planned().suites]
+            suites = [(suite.name, [case.name for case in suite.cases]) for suite in self.run.planned_report().suites]
         except UnmetNeed:
             suites = [(_RUN_ITEM[0], [_RUN_ITEM[1]])]  # playing it says what the bench lacks
         except HarnessError as error:
@@ -145,7 +148,7 @@ class CaseItem(pytest.Item):
         from harness.report.junit_xml import CaseVerdict
 
         try:
-            report = self.run.played()
+            report = self.run.played_report()
         except UnmetNeed as need:
             pytest.skip(str(need))
         except HarnessError as error:
@@ -156,8 +159,9 @@ class CaseItem(pytest.Item):
             for test_case in suite.cases
             if self.run.item_of(suite.name, test_case.name) == (self.suite, self.name)
         ]
-        failed_cases = (test_case for test_case in cases if test_case.reason is not None)
-        self.case = next(failed_cases, cases[0] if cases else None) or self._fail_absent()
+        if not cases:
+            raise CaseNotPassed(f"the session has no result for {self.name}; were its files changed after collection?")
+        self.case = next((test_case for test_case in cases if test_case.reason is not None), cases[0])
         if self.case.output:
             self.add_report_section("setup", "harness", "\n".join(self.case.output))
         match self.case.reason:
@@ -169,9 +173,6 @@ class CaseItem(pytest.Item):
     def runtest(self) -> None:
         if (reason := self.case.reason) is not None:
             raise CaseNotPassed(f"{reason.message}\n{reason.text}".rstrip())
-
-    def _fail_absent(self) -> Case:
-        raise CaseNotPassed(f"the session has no result for {self.name}; were its files changed after collection?")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
         if isinstance(excinfo.value, CaseNotPassed):
@@ -199,10 +200,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if getattr(config.option, "dist", "no") != "no" or hasattr(config, "workerinput"):
         raise pytest.UsageError("--bench: several processes cannot share one bench. Leave out -n, or use -n 0.")
     if not bench.is_file():
-        raise pytest.UsageError(f"--bench: {bench} is not a file. Give the bench file.")
+        raise pytest.UsageError(f"--bench: {bench} is not a file. Name the bench file.")
     config.stash[_RUNS] = {}
     root = str(config.rootpath)
-    config.stash[_CONFIGURED] = {
+    config.stash[_CONFIGURED_FILES] = {
         os.path.normpath(os.path.join(root, name))
         for pattern in config.getini("harness_scenarios")
         for name in glob.iglob(pattern, root_dir=root, recursive=True)
@@ -214,7 +215,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFi
     config = parent.config
     if file_path.suffix not in (".yaml", ".yml") or (runs := config.stash.get(_RUNS, None)) is None:
         return None
-    is_named = parent.session.isinitpath(file_path) or str(file_path) in config.stash[_CONFIGURED]
+    is_named = parent.session.isinitpath(file_path) or str(file_path) in config.stash[_CONFIGURED_FILES]
     if not is_named or not _IS_SCENARIO.search(file_path.read_bytes()):
         return None
     if file_path not in runs:  # pytest may collect a file for each argument
@@ -251,6 +252,6 @@ def harness_session(pytestconfig: pytest.Config) -> Path:
     if len(runs) != 1:
         raise pytest.UsageError(f"harness_session needs one scenario, but pytest collected {len(runs)}. Choose one.")
     (run,) = runs.values()
-    run.played()
+    run.played_report()
     assert run.folder is not None
     return run.folder

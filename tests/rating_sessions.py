@@ -47,7 +47,7 @@ from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.model.understanding import ExpectedFrame
 from harness.rating.items import Item, new_row
 from harness.rating.judgment_log import JudgmentLog
-from harness.rating.rating_room import open_room
+from harness.rating.rating_room import RatingRoom
 from harness.session.log.clips import ClipStore
 from harness.sound.level import amplify
 from harness.sound.recordings import at_rate
@@ -139,6 +139,12 @@ def rating_session(
         rows.add(SessionFinished(EndReason.COMPLETED))
     rows.write(folder)
     return folder
+
+
+def open_room(sessions: Sequence[Path], round_: RatingRound | None = None) -> RatingRoom:
+    """A room for these sessions, or for those that the round names."""
+    rules = round_ or RatingRound()
+    return RatingRoom(replace(rules, sessions=tuple(str(path.resolve()) for path in sessions) or rules.sessions))
 
 
 def rating_sessions(root: Path, *counts: int, effects: bool = False) -> list[Path]:

@@ -29,16 +29,16 @@ from harness import __version__
 from harness.base.garbage_collection import collect_rarely
 from harness.base.signals import ASKED_TO_END, exit_soon
 from harness.cli.streams import open_streams, output_fault
-from harness.model.errors import HarnessError, InputError, Place
+from harness.model.errors import HarnessError, InputError, InputProblems, Place
 
 VERBS: dict[str, dict[str, tuple[str, str]]] = {
     "init": {"demo": ("harness.cli.demo", "Run the demonstration in the virtual lab.")},
     "check": {
-        "validate": ("harness.cli.validate", "Check scenarios, benches and device profiles; plays nothing."),
+        "validate": ("harness.cli.validate", "Check scenarios, benches and device profiles without playing anything."),
         "doctor": ("harness.cli.doctor", "Check this host's ports, permissions, sound, broker, disk and clock."),
         "rehearse": (
             "harness.cli.rehearse",
-            "Simulate a scenario: its duration, and whether its limits can be decided.",
+            "Simulate a scenario: how long it takes, and whether its limits can be decided.",
         ),
         "sound": ("harness.cli.sound:check", "Check the sound path with chirps."),
     },
@@ -52,9 +52,9 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "show": ("harness.cli.show", "Print the trials and results of a session."),
         "compare": (
             "harness.cli.compare",
-            "Compare sessions with a baseline (builds, boards, settings), or two evaluations of files.",
+            "Compare sessions (builds, boards, settings) with a baseline, or two evaluations of files.",
         ),
-        "trend": ("harness.cli.trend", "Track the measures of nightly sessions; find where they change."),
+        "trend": ("harness.cli.trend", "Track measures over nightly sessions; find when they change."),
         "export": ("harness.cli.export", "Write a session's results as a wake-evaluation log or as JUnit."),
         "categories": ("harness.cli.categories", "Count the categories of first responses; compare two devices."),
         "agreement": ("harness.cli.agreement", "Report how well raters agree, and their consensus."),
@@ -65,7 +65,7 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "invite": ("harness.cli.invite", "Invite raters or annotators to their site."),
         "judgments": (
             "harness.cli.judgments",
-            "Export judgments to CSV, Parquet or JSON lines; import those made elsewhere.",
+            "Export judgments to CSV, Parquet or JSON lines; import judgments made elsewhere.",
         ),
     },
     "evaluate": {
@@ -74,9 +74,9 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "engines": ("harness.cli.engines", "List engines for offline evaluation, their models, settings and licences."),
         "offline": (
             "harness.cli.offline",
-            "Run an engine on a session's stimuli: how much accuracy does the acoustic path lose?",
+            "Run an engine on a session's stimuli, to see how much accuracy the acoustic path costs.",
         ),
-        "plan": ("harness.cli.plan", "Calculate the hours and utterances that a claim needs."),
+        "plan": ("harness.cli.plan", "Calculate how many hours and utterances a claim needs."),
     },
     "score": {"snor": ("harness.cli.snor", "Convert .sro transcriptions to Lexical SNOR, Expanded SNOR or .snr.")},
     "understand": {
@@ -85,7 +85,7 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
             "harness.cli.understanding.score:score",
             "Score predictions, or the devices of a session, against gold.",
         ),
-        "merge": ("harness.cli.understanding.score:merge", "Add the counts of scored shards."),
+        "merge": ("harness.cli.understanding.score:merge", "Add up the counts of scored shards."),
         "distribution": ("harness.cli.understanding.corpora:distribution", "Count the labels of a corpus by split."),
         "generate": (
             "harness.cli.understanding.corpora:generate",
@@ -102,7 +102,10 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "predict": ("harness.cli.understanding.models:predict", "Predict intents and slots from texts or sounds."),
         "bench": ("harness.cli.understanding.models:bench", "Train and score several understanders on a corpus."),
-        "cascade": ("harness.cli.understanding.cascade", "Compare transcripts, cascades and systems from sound."),
+        "cascade": (
+            "harness.cli.understanding.cascade",
+            "Measure what recognition errors cost; compare systems that start from sound.",
+        ),
     },
     "admin": {
         "lab": ("harness.cli.lab", "Start, stop and show the virtual lab."),
@@ -123,7 +126,7 @@ ENTRIES = {
     "check": ("harness.cli.validate", "Check files, this computer and the sound path before a run."),
     "run": ("harness.cli.run", "Run a scenario on a bench; resume or watch a session."),
     "report": ("harness.cli.report", "Write a page about sessions; show, compare, trend, export."),
-    "rate": ("harness.cli.rate", "Judge first responses, invite raters, move judgments."),
+    "rate": ("harness.cli.rate", "Judge first responses, invite raters, export and import judgments."),
     "evaluate": ("harness.cli.evaluate", "Run a wake engine or a recogniser over lists of files."),
     "score": ("harness.cli.score", "Score transcripts against references, word by word."),
     "understand": ("", "Score intents and slots, train models, annotate utterances."),
@@ -152,6 +155,8 @@ voice-harness measures how well a voice device hears and answers.
 """
 MAX_ERROR_LINE_CHARS = 2000
 """Limit on a line of an error: paths and messages of libraries fit."""
+MAX_SAME_PROBLEMS = 5
+"""Up to this many problems of a file with the same words are printed; the others are counted."""
 INTERRUPTED = 130  # The exit status that shells report after Ctrl-C.
 
 
@@ -184,19 +189,20 @@ def _exit_on_signal(number: int, frame: FrameType | None) -> NoReturn:
 @click.argument("words", nargs=-1, metavar="[COMMAND]...")
 @click.pass_context
 def help_(ctx: click.Context, words: tuple[str, ...]) -> None:
-    """Show which command answers which question. With a command: show its help, as `harness COMMAND --help`."""
+    """Show which command answers which question. With COMMAND: show its help, like `harness COMMAND --help`."""
     if not words:
         from harness.cli.questions import answers
 
         click.echo(answers(ctx.make_formatter()), nl=False)
         return
     assert ctx.parent is not None
-    parent, rest = ctx.parent, list(words)
-    while rest:
+    parent, remaining_words = ctx.parent, list(words)
+    while remaining_words:
         if not isinstance(parent.command, click.Group):
-            raise click.UsageError(f"{parent.command_path!r} has no command {rest[0]!r}. See harness help", ctx)
+            problem = f"{parent.command_path!r} has no command {remaining_words[0]!r}"
+            raise click.UsageError(f"{problem}. See harness help", ctx)
         try:
-            name, command, rest = parent.command.resolve_command(parent, rest)
+            name, command, remaining_words = parent.command.resolve_command(parent, remaining_words)
         except click.UsageError as error:
             error.ctx = ctx
             raise
@@ -378,7 +384,7 @@ class Program(OnlyVerbs):
 @click.version_option(__version__, "-V", "--version", prog_name="voice-harness")
 @click.pass_context
 def group(ctx: click.Context) -> None:
-    """A live test harness for voice devices. To find a command by what you want to know: harness help
+    """A live test harness for voice devices. `harness help` lists which command answers which question.
 
     Exit status: 0 done · 1 a declared limit failed · 2 wrong usage or input · 3 a device, engine or file fault.
     """
@@ -432,8 +438,27 @@ def _report_failure(error: Exception) -> int:
 
         traceback.print_exception(error)
         harness_error = HarnessError(f"{type(error).__name__}: a bug in the harness", remedy="Please report it")
-    _print_error(f"harness: {harness_error}")
+    _print_error(f"harness: {_error_text(harness_error)}")
     return harness_error.exit_code
+
+
+def _error_text(error: HarnessError) -> str:
+    """The text of an error, with a line for each of several problems, see MAX_SAME_PROBLEMS."""
+    if not isinstance(error, InputProblems):
+        return str(error)
+    lines: list[str] = []
+    counts: dict[tuple[str, str], int] = {}
+    for problem in error.problems:
+        file = problem.place.file if problem.place else ""
+        count = counts.get((file, problem.what), 0) + 1
+        counts[file, problem.what] = count
+        if count <= MAX_SAME_PROBLEMS:
+            lines.append(str(problem))
+    for (file, problem_text), count in counts.items():
+        if count > MAX_SAME_PROBLEMS:
+            prefix = f"{file}: " if file else ""
+            lines.append(f"{prefix}the same in {count - MAX_SAME_PROBLEMS} more places: {problem_text}")
+    return "\n".join(lines)
 
 
 def _print_error(text: str) -> None:

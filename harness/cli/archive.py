@@ -11,6 +11,7 @@ from harness.base.foreign import plain_text
 from harness.base.whole_file import temporary_paths_of
 from harness.cli.options import argument, option, output_option, verb
 from harness.cli.sessions import session_folder
+from harness.cli.show import print_notes_and_seals
 from harness.cli.streams import drawn_progress
 from harness.model.errors import InputError
 from harness.model.numbers import counted
@@ -39,7 +40,9 @@ def pack(
     *,
     sessions: tuple[str, ...] = argument("SESSION...", required=True),
     out: Path | None = output_option(
-        "The archive, FILE.tar.gz or FILE.zip.", metavar="FILE", show_default="SESSION.tar.gz in the current folder"
+        "Archive to write: FILE.tar.gz or FILE.zip.",
+        metavar="FILE",
+        show_default="SESSION.tar.gz in the current folder",
     ),
 ) -> None:
     """Pack each session into one file: log, clips, inputs and judgments, with the SHA-256 of each file.
@@ -53,7 +56,7 @@ def pack(
 
     if out is not None and len(sessions) > 1:
         raise InputError(
-            "-o names one file, but several sessions are given", remedy="Omit -o, or pack the sessions one by one"
+            "-o names one file, but several sessions are given", remedy="Remove -o, or pack the sessions one by one"
         )
     folders = [session_folder(session) for session in sessions]
     targets = [out or Path(f"{folder.resolve().name}{archive.TAR}") for folder in folders]
@@ -76,7 +79,7 @@ def unpack(
     *,
     file: Path = argument("FILE"),
     out: Path | None = output_option(
-        "The new folder of the session.",
+        "New folder for the session.",
         type=click.Path(path_type=Path),
         metavar="FOLDER",
         show_default="FILE without its suffix, in the current folder",
@@ -90,7 +93,7 @@ def unpack(
 ) -> None:
     """Unpack a packed session into a new folder, and check every file and the hash chain.
 
-    Refuses an archive that is cut short, altered or hostile, and leaves nothing behind then.
+    Refuses an archive that is cut short, altered or hostile, and then leaves nothing behind.
 
     FILE: an archive that `harness admin pack` wrote.
     """
@@ -109,9 +112,6 @@ def _content(manifest: PackManifest) -> str:
 
 def _print_findings(findings: LogFindings) -> None:
     """Prints the notes on a session's log, the seals that hold, and whether any is missing."""
-    for note in findings.notes:
-        click.echo(f"note   {plain_text(note, 400)}")
-    for name, end in findings.ends:
-        click.echo(f"seal   {name}: row {end.rows}, SHA-256 {end.sha256}")
+    print_notes_and_seals(findings)
     if not findings.sealed:
         click.echo("note   not sealed: nothing proves that the rows are unchanged")

@@ -101,7 +101,7 @@ def command(
     equalise: bool = flag("Measure the loudspeaker's response, and print an equaliser for it."),
     calibrator: bool = flag("Calibrate the microphone with a sound calibrator instead of a loudspeaker."),
     weighting: Literal["A", "C", "Z"] = option("Weighting of the meter.", default="A"),
-    place: str = option("Place of the meter, such as 1m.", "--at", default="the device", callback=_demand_place),
+    place: str = option("Where the meter stands, such as 1m.", "--at", default="the device", callback=_demand_place),
     days: int = option("Days until the calibration expires.", within=(1, 3660), default=180),
     max_spl: float = option("Highest level allowed, dB SPL.", type=FiniteRange(30, 130), default=95.0),
 ) -> None:
@@ -130,7 +130,9 @@ def command(
         _equalise(bench, equipment, level)
         return
     if calibrator and not is_microphone:
-        raise InputError("--calibrator applies only to the microphone", remedy="Omit it, or give `microphone`")
+        raise InputError(
+            "--calibrator applies only to the microphone", remedy="Name `microphone`, or remove --calibrator"
+        )
     signal: Signal = "1 kHz" if tone or calibrator else "pink noise"
     prompt = "Level of the calibrator, dB" if calibrator else f"Reading of the meter, dB({weighting})"
     if is_microphone:
@@ -219,7 +221,10 @@ def _equalise(bench: Bench, speaker: Equipment, level_dbfs: float) -> None:
     from harness.sound.equaliser import CENTRES_HZ, inverse, response
 
     if bench.microphone is None or speaker is bench.microphone:
-        raise InputError("--equalise needs a loudspeaker and a microphone in the bench", remedy="Give the loudspeaker")
+        raise InputError(
+            "--equalise needs a microphone in the bench, and measures a loudspeaker",
+            remedy="Add a microphone to the bench, and name a loudspeaker",
+        )
     with _CalibrationSound(bench, speaker, bench.microphone, "pink noise", level_dbfs) as sound:
         _print_playing("pink noise", level_dbfs, speaker, EQUALISE_S)
         recorded, played, quiet = sound.recorded_with_played()
@@ -246,7 +251,9 @@ def _find_speaker(bench: Bench, name: str | None) -> Equipment:
     """The loudspeaker of that name; None for the first. InputError without one."""
     names = [loudspeaker.id for loudspeaker in bench.loudspeakers]
     if not names:
-        raise InputError(f"the bench {bench.id!r} has no loudspeaker", remedy="Add one, or choose another bench")
+        raise InputError(
+            f"the bench {bench.id!r} has no loudspeaker", remedy="Add a loudspeaker, or choose another bench"
+        )
     if name is not None and name not in names:
         raise InputError(f"the bench has no loudspeaker {name!r}", remedy=f"Loudspeakers: {', '.join(names)}")
     return next(loudspeaker for loudspeaker in bench.loudspeakers if name in (None, loudspeaker.id))
@@ -296,7 +303,7 @@ class _CalibrationSound:
                     time.sleep(0.02)
                 if not starts:
                     raise SoundError(
-                        f"{self._speaker.id} did not start playing", remedy="; ".join(self._faults) or "Try it again"
+                        f"{self._speaker.id} did not start playing", remedy="; ".join(self._faults) or "Try again"
                     )
                 self._started_s = starts[0].at.at_s
         except BaseException:

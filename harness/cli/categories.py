@@ -61,10 +61,10 @@ def command(
     *,
     options: RatedSessionOptions,
     groupings: tuple[str, ...] = repeatable(
-        "Group by this only; repeatable.", "--by", type=click.Choice(list(GROUPINGS))
+        "Group results only by this; repeatable.", "--by", type=click.Choice(list(GROUPINGS))
     ),
     crosses: tuple[tuple[By, By], ...] | None = repeatable(
-        "Cross-tabulate two groupings: device,class.", "--cross", callback=_parse_crosses
+        "Cross-tabulate two groupings, such as device,class.", "--cross", callback=_parse_crosses
     ),
     compare: tuple[str, str] | None = option(
         "Compare two devices, or two sessions, on the same queries.", nargs=2, metavar="A B"
@@ -91,12 +91,14 @@ def command(
         metavar="SHARE",
     ),
     bound: LimitTarget = option(
-        "Compare limits with the share (point), an end of its 95 % interval, or safe, the stricter end.",
+        "Compare limits with the share (point), an end of its 95 % interval, or the stricter end, safe.",
         "--limits-on",
         former=("--bound",),
         default=LimitTarget.POINT,
     ),
-    reading: Reading = option("Reading to which --max-wrong applies.", default=Reading.WRONG),
+    reading: Reading = option(
+        "Reading of the guide by which --max-wrong counts: a, admitted defeat, or b, wrong.", default=Reading.WRONG
+    ),
 ) -> None:
     """Count the categories of first responses, with 95 % intervals, or compare two devices on the same queries.
 
@@ -115,10 +117,10 @@ def command(
     with drawn_progress():
         judged_sessions = read_sessions(sessions.folders)
     rows = [row for session in judged_sessions for row in session.rows]
-    names = sorted({row.rater for row in rows})
-    raters = tuple(known_name(rater, names) for rater in raters)
+    rater_names = sorted({row.rater for row in rows})
+    raters = tuple(known_name(rater, rater_names) for rater in raters)
     for rater in raters:
-        demand_known(rater, set(names), "rater")
+        demand_known(rater, rater_names, "rater")
     if options.round_id is not None:
         demand_known(options.round_id, {row.round for row in rows}, "round")
     ids = tuple(session.session_id for session in judged_sessions)

@@ -52,20 +52,23 @@ class Option(click.Option):
         self.heading = heading
         self.writes = writes or bool(suffixes)
         self.reported = reported or "--html" in self.opts
-        self.former = {name: value for name, _, value in (entry.partition("=") for entry in former)}
+        self.former: dict[str, str] = {}
+        for former_name in former:
+            name, _, stands_for = former_name.partition("=")
+            self.former[name] = stands_for
         self.suffixes = tuple(suffixes)
         self.any_word = any_word
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        cast = super().type_cast_value(ctx, value)
-        if self.writes and cast not in (None, "", STREAM) and not ctx.resilient_parsing:
-            target = Path(cast)
+        converted = super().type_cast_value(ctx, value)
+        if self.writes and converted not in (None, "", STREAM) and not ctx.resilient_parsing:
+            target = Path(converted)
             demand_folder(target)
             self._demand_own_file(ctx, target)
             previous = target.stat() if os.path.isfile(target) else None
             if previous is not None or self.reported:
                 ctx.call_on_close(partial(_report_written, target, previous))
-        return cast
+        return converted
 
     def _demand_own_file(self, ctx: click.Context, target: Path) -> None:
         """InputError if another option writes to the same file. Several may name one pipe or device."""
@@ -76,7 +79,9 @@ class Option(click.Option):
         other = option_by_target.setdefault(os.path.realpath(target), name)
         if other != name:
             first, second = sorted((other, name), reverse=True)
-            raise InputError(f"{first} and {second} name the same file", remedy="Give one of them another file name")
+            raise InputError(
+                f"{first} and {second} name the same file", remedy="Choose another file name for one of them"
+            )
 
     def takes(self, word: str) -> bool:
         """Whether the word after an option with an optional FILE is its FILE. `--json=FILE` always is."""
@@ -144,7 +149,7 @@ def numbers_allowed(kind: click.ParamType[Any]) -> str:
     """`64 to 9600`, `at least 1`, `above 0, at most 1`; "" for any number."""
     if not isinstance(kind, (click.IntRange, click.FloatRange)):
         return ""
-    lower, upper = ("" if end is None else _end_text(end) for end in (kind.min, kind.max))
+    lower, upper = _end_text(kind.min), _end_text(kind.max)
     if lower and upper and not (kind.min_open or kind.max_open):
         return f"{lower} to {upper}"
     limits = []
@@ -155,7 +160,10 @@ def numbers_allowed(kind: click.ParamType[Any]) -> str:
     return ", ".join(limits)
 
 
-def _end_text(end: float) -> str:
+def _end_text(end: float | None) -> str:
+    """The end of a range; "" for an open one."""
+    if end is None:
+        return ""
     return str(end) if isinstance(end, int) else exact(end)
 
 
@@ -230,8 +238,8 @@ class Command(click.Command):
                 break
             leading_flags, short_option, short_value = _split_cluster(word, flags)
             if short_option in former:  # its words are read separately
-                rewritten += filter(None, [leading_flags])
-                words[:0] = filter(None, [short_option, short_value])
+                rewritten += [leading_flags] if leading_flags else []
+                words[:0] = [short_option, short_value] if short_value else [short_option]
                 continue
             name, equals, value = word.partition("=")
             if name in former:
@@ -241,11 +249,14 @@ class Command(click.Command):
                 elif not ctx.resilient_parsing:
                     click.echo(f"harness: {name} is now {current} {stands_for}".rstrip(), err=True)
                 name, equals, value = (current, "=", stands_for) if stands_for else (current, equals, value)
-            values = [] if equals or name not in option_by_name else words[: count_values(option_by_name[name], words)]
+            opt = option_by_name.get(name)
+            values = [] if equals or opt is None else words[: count_values(opt, words)]
             del words[: len(values)]
-            if name in option_by_name and option_by_name[name].suffixes and not equals:
-                equals, value, values = "=", *(values or [STREAM]), []
-            rewritten += [name + equals + value, *values]
+            if opt is not None and opt.suffixes and not equals:
+                file_name = values[0] if values else STREAM
+                rewritten.append(f"{name}={file_name}")
+            else:
+                rewritten += [name + equals + value, *values]
         return rewritten
 
 
@@ -259,7 +270,8 @@ def _split_cluster(word: str, flags: Collection[str]) -> tuple[str, str, str]:
     index = next((index for index in range(1, len(word)) if word[index] not in flags), 0)
     if not index:
         return "", "", ""
-    return word[:index] if index > 1 else "", f"-{word[index]}", word[index + 1 :]
+    leading_flags = word[:index] if index > 1 else ""
+    return leading_flags, f"-{word[index]}", word[index + 1 :]
 
 
 def _show_whole_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:

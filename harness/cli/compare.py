@@ -9,12 +9,10 @@ from pathlib import Path
 import click
 
 from harness.base.whole_file import WholeFile, write_atomically
-from harness.cli.options import A_FILE, argument, choose_one, json_option, option, target_option, verb
+from harness.cli.options import A_FILE, LIMIT_FAILED, argument, choose_one, json_option, option, target_option, verb
 from harness.cli.sessions import session_folder
 from harness.cli.streams import STREAM, drawn_progress, open_input, print_lines, refuse_overwriting, width
 from harness.model.errors import InputError
-
-WORSE = 1  # Exit status, as for a limit that failed.
 
 
 @verb("compare")
@@ -55,9 +53,9 @@ def command(
         _compare_sessions(names, cluster_by, as_json=as_json, html=html, markdown=markdown)
         return
     if more or html is not None or markdown is not None:
-        option = "--markdown" if html is None else "--html"
-        subject = "a third name" if more else option
-        raise InputError(f"{subject} applies only to sessions", remedy="Give two logs, or session folders")
+        option_name = "--markdown" if html is None else "--html"
+        problem = "only two evaluations can be compared" if more else f"{option_name} applies only to sessions"
+        raise InputError(problem, remedy="Name two logs, or name sessions")
     _compare_evaluations(first, second, cluster_by, csv_target, as_json=as_json)
 
 
@@ -92,7 +90,7 @@ def _compare_evaluations(
 def _compare_sessions(
     names: list[str], cluster_by: str | None, *, as_json: bool, html: Path | None, markdown: str | None
 ) -> None:
-    """Writes and prints the reports, and ends with status WORSE if a measure is worse than in the first session."""
+    """Writes and prints the reports, and ends with status 1 if a measure is worse than in the first session."""
     from harness.offline.figures.comparison import Clusters
     from harness.report import comparison_page
     from harness.report.comparison import compare_sessions
@@ -113,4 +111,4 @@ def _compare_sessions(
     else:
         print_lines(comparison_page.lines(comparison, facts, width()))
     if comparison.rows_with(DifferenceVerdict.WORSE):
-        sys.exit(WORSE)
+        sys.exit(LIMIT_FAILED)

@@ -128,7 +128,7 @@ class DeviceReach:
     topics: tuple[str, ...] = repeatable(
         "Topic to subscribe to; repeatable.", "--topic", show_default="the profile's topics"
     )
-    device: str = option("Value of {device} in topics.", default="", show_default="the profile's id")
+    device: str = option("Value for {device} in topics.", default="", show_default="the profile's id")
     username: str = option("User name for the broker. See --password-env.", default="")
     password_env: str = option("Environment variable that holds the password.", metavar="NAME", default="")
 
@@ -186,12 +186,12 @@ def test(
     from harness.devices.device_sources import HasRate
     from harness.devices.profiles.profile import load_profile, profile_paths
 
-    if (profile is None) is not every:
+    if every == (profile is not None):  # both or neither
         raise InputError(
             "either a profile or --all is required", remedy="List the profiles: harness admin devices list"
         )
     if every and (reach.connection_keys or reach.driver):
-        raise InputError("--all cannot watch a device", remedy="Give the profile of the device instead of --all")
+        raise InputError("--all cannot watch a device", remedy="Name the profile of the device instead of --all")
     if every:
         with drawn_progress():
             paths = tracked(profile_paths(Path()).values(), "Reading profiles")
@@ -319,7 +319,7 @@ def _print_held_back(device_monitor: DeviceMonitor, hold_back_s: float) -> None:
         return
     max_ms = math.ceil(device_monitor.held_back_s * 1000)
     if device_monitor.held_back_s > hold_back_s:
-        advice = f"On the bench, write hold_back_ms: {max_ms}"
+        advice = f"In the bench, write `hold_back_ms: {max_ms}`"
     else:
         advice = f"The default, `hold_back_ms: {exact(hold_back_s * 1000)}`, covers this"
     click.echo(f"  times: lines arrived up to {max_ms} ms later than the fastest one. {advice}")
@@ -344,8 +344,8 @@ def _try_rates(source: HasRate) -> None:
             break
     if best_share >= MIN_TEXT_SHARE:
         click.echo(
-            f"  at {best_rate} baud, the data is text. Give --baud {best_rate},"
-            f" and write `baud: {best_rate}` in the profile or on the bench."
+            f"  at {best_rate} baud, the data is text. Use --baud {best_rate},"
+            f" and write `baud: {best_rate}` in the profile or the bench."
         )
     else:
         click.echo(
@@ -384,7 +384,7 @@ def monitor(
     if source is None:
         source = file_source(file) if file is not None else _standard_input()
     if source.name == STDIN and sys.stdin.isatty():
-        raise InputError("no source of lines is given", remedy="Give --port, --address or --from, or pipe lines in")
+        raise InputError("no source of lines is given", remedy="Use --port, --address or --from, or pipe lines in")
     source.open()
     try:
         device_monitor = reach.make_monitor(profile, source)

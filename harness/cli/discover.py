@@ -29,7 +29,7 @@ no device announced itself within {seconds:g} s. Check that
 To search longer: harness admin devices discover --seconds 30"""
 
 
-@verb("discover")
+@verb("discover", short_help="Find devices on the network, brokers and USB serial ports.")
 def discover(
     *,
     seconds: float = option("How long to listen to the network, s.", within=(0.5, 600), default=5.0),

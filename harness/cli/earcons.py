@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 MEANINGS = ("wake", "done", "error")
 
 
-@verb("learn-earcon")
+@verb("learn-earcon", short_help="Record a device's chime and store it next to the bench.")
 def learn_earcon(
     *,
     bench_file: Path | None = argument("[BENCH]", required=False, type=A_FILE),
-    device: str | None = option("Device on the bench. Without a bench: name for the files.", show_default="the first"),
+    device: str | None = option(
+        "Device on the bench; without a bench, a name for the files.", show_default="the first"
+    ),
     meaning: str = option("Meaning of the chime.", former=("--as",), type=click.Choice(MEANINGS), default="wake"),
     microphone: str | None = option("Sound device to record with.", show_default="the bench's microphone"),
     sound_server: str | None = option(
@@ -48,10 +50,10 @@ def learn_earcon(
     from harness.sound.level import rms_dbfs
 
     if bench_file is None and source is None and microphone is None:
-        raise InputError("no sound source is given", remedy="Give BENCH, --microphone or --from")
+        raise InputError("no sound source is given", remedy="Name a BENCH, or use --microphone or --from")
     has_span = start is not None or end is not None
     if has_span and (start is None or end is None or end <= start):
-        raise InputError("--start and --end must mark a span", remedy="Give both, with the end after the start")
+        raise InputError("--start and --end must mark a span", remedy="Use both, with the end after the start")
     bench = load_bench(bench_file, is_measured=False) if bench_file is not None else None
     name = _device_name(bench, device)
     folder = bench_file.parent if bench_file is not None else Path()
@@ -64,11 +66,11 @@ def learn_earcon(
     else:
         chime = _cut_chime(sound, None if source is not None else folder / f"{name}.recording.wav")
     earcons = bench.device(name).earcons if bench is not None else None
-    named = earcons.path if earcons is not None else None
-    yaml_path, wav_path = store(chime, EarconMeaning(meaning), name, folder, named)
+    named_path = earcons.path if earcons is not None else None
+    yaml_path, wav_path = store(chime, EarconMeaning(meaning), name, folder, named_path)
     facts = f"{seconds(chime.duration_s)}, {fixed(rms_dbfs(chime.samples), 1)} dBFS"
     click.echo(plain_text(f"{wav_path}: the {meaning} chime of {name}, {facts}", 400))
-    if named is None:
+    if named_path is None:
         click.echo(plain_text(f"Add to the bench, under {name}: `earcons: {yaml_path.name}`", 400))
 
 
@@ -82,7 +84,7 @@ def _device_name(bench: Bench | None, device: str | None) -> str:
         raise InputError(f"the bench has no device {device!r}", remedy=f"Devices: {', '.join(names)}")
     name = device or next(iter(names), "")
     if not name:
-        raise InputError("--device is missing; the files are named after it", remedy="Give --device")
+        raise InputError("--device is missing; the files are named after it", remedy="Add --device NAME")
     return name
 
 

@@ -17,7 +17,7 @@ from harness.base.foreign import plain_text
 from harness.base.places import demand_distinct
 from harness.base.plain_json import picked
 from harness.base.user_text import checked_text, person_name
-from harness.cli.options import flag, json_option, option, sessions_argument, verb
+from harness.cli.options import choose_one, flag, json_option, option, sessions_argument, verb
 from harness.cli.sessions import progress_of, session_folder, user_name
 from harness.cli.streams import print_lines, standard_output
 from harness.model.effect import EffectOutcome, EffectSource
@@ -44,8 +44,8 @@ def describe(item: EffectItem, now_wall_s: float, *, of_several: bool = False) -
     ]
     if check.wanted:
         lines.append(f"  wanted  {plain_text(check.wanted, 200)}")
-    if item.said:
-        lines.append(f"  it said “{plain_text(item.said, 200)}” (our transcription)")
+    if item.transcript:
+        lines.append(f"  it said “{plain_text(item.transcript, 200)}” (our transcription)")
     if item.held_by:
         lines.append(f"  held by {plain_text(', '.join(item.held_by), 120)}")
     if item.evidence.said:
@@ -106,11 +106,9 @@ def command(
 
     SESSION: a session's folder, or its name in ./sessions.
 
-    Exit status: 0 nothing is open · 1 something is open · 2 wrong usage or input · 3 a log cannot be read. It is 0
-    after --answer.
+    Exit status: 0 nothing is open, or after --answer · 1 something is open · 2 wrong input · 3 a log cannot be read.
     """
-    if [as_json, watch, answer is not None].count(True) > 1:
-        raise InputError("--json, --watch and --answer cannot be combined", remedy="Choose one")
+    choose_one(json=as_json, watch=watch, answer=answer is not None)
     if detail and answer is None:
         raise InputError("--comment needs --answer", remedy="Write --answer TRIAL WORD --comment TEXT")
     observer = person_name(by, "observer name") if by is not None else user_name()
@@ -164,7 +162,7 @@ def _find_item(folders: Sequence[Path], trial_id: str) -> EffectItem:
             remedy=nearest(trial_id, [item.trial.id for item in items], listed="Trials with an effect"),
         )
     if len(matches) > 1:
-        raise InputError(f"{len(matches)} sessions have a trial {trial_id!r}", remedy="Give only one session")
+        raise InputError(f"{len(matches)} sessions have a trial {trial_id!r}", remedy="Name only one session")
     return matches[0]
 
 
@@ -199,9 +197,9 @@ def _ask_observer(items: Sequence[EffectItem], observer: str) -> bool:
 
 def _ask_about(item: EffectItem, observer: str) -> bool:
     """Asks until the effect is answered or skipped. Returns False if the observer quits, or the input ends."""
-    from harness.cli.plain import EFFECTS, HOW_EFFECT, parse_reply
+    from harness.cli.plain import EFFECT_HINT, EFFECTS, parse_reply
 
-    instructions = f"{HOW_EFFECT}; s skips, q ends"
+    instructions = f"{EFFECT_HINT}; s skips, q ends"
     print_lines([instructions])
     while True:
         line = sys.stdin.readline()
@@ -251,7 +249,8 @@ def _watch(folders: Sequence[Path], observer: str, *, is_interactive: bool) -> N
                 if not _ask_observer(due_items, observer):
                     return
             else:
-                print_lines(line for item in due_items for line in ("", *describe(item, now_wall_s)))
+                for item in due_items:
+                    print_lines(["", *describe(item, now_wall_s, of_several=len(folders) > 1)])
             continue
         if not waiting_items and all(session.ended for session in sessions):
             return
@@ -287,7 +286,7 @@ def _item_json(item: EffectItem) -> dict[str, object]:
         **picked(item, "take", "attempt"),
         "device": item.trial.device,
         "query": item.trial.reference,
-        "answered": item.said,
+        "answered": item.transcript,
         **picked(check, "wanted", "question"),
         **picked(evidence, "word", "source"),
         "open": item.is_open,

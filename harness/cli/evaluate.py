@@ -79,10 +79,7 @@ def _parse_prefix(ctx: click.Context, param: click.Parameter, value: str | None)
     return None if value is None else re.sub(r"\.(csv|json|png|svg)$", "", value)
 
 
-_PLACE = (
-    "a folder, a sound file, a quoted pattern, a .zip, a manifest (.csv, .tsv, .jsonl, .parquet, wav.scp), "
-    "or - for names on standard input"
-)
+_PLACE = "folder, file, quoted pattern, .zip, manifest (.csv, .tsv, .jsonl, .parquet, wav.scp), or - for names on stdin"
 _REQUEST_OPTIONS = option_group(
     inside=repeatable(f"Recordings with the wake phrase: {_PLACE}.", "--in", metavar="PLACE"),
     outside=repeatable("Recordings without the wake phrase.", "--out", metavar="PLACE"),
@@ -131,7 +128,7 @@ _REQUEST_OPTIONS = option_group(
     ),
     count_in_vocabulary=flag("Also count false accepts in in-vocabulary files.", "-u", "--fa-in-inv"),
     words=flag("Compute the word error rate on the files given with -c.", "-w", "--wer"),
-    vad=flag("Remove silence before the recogniser.", "-a"),
+    vad=flag("Remove silence before recognition.", "-a"),
     resume=flag("Resume an interrupted evaluation."),
     force=flag("Overwrite an existing log."),
     shard=option(
@@ -154,7 +151,7 @@ _REQUEST_OPTIONS = option_group(
         default=HANG_AFTER_S,
         metavar="SECONDS",
     ),
-    cache=option("Folder that keeps scores for sweeps and later runs.", default="", metavar="FOLDER"),
+    cache=option("Folder in which scores are kept for sweeps and later runs.", default="", metavar="FOLDER"),
     cluster=option("Run on the workers of this Dask scheduler.", default="", metavar="ADDRESS"),
     task_hours=option(
         "Hours of audio per task, with --cluster.", within=(0.01, MAX_TASK_H), default=TASK_HOURS, metavar="H"
@@ -231,11 +228,11 @@ _PAGES = option_group(
         "Recordings": "long labels tier encoding tolerance_s conditions by clustered_by inv oov referenced resample "
         "tail_s",
         "Counting": "normalise count_in_vocabulary words vad continuous lead_in_ref",
-        "Work": "settings files jobs verbose force shard hang_after_s cache cluster task_hours quiet",
-        "Limits": "false_accepts_per_hour wer on",
-        "Every threshold": "prefix dev_inv dev_oov target_fa_per_hour target_fr_percent target_cost choose_by twv beta "
+        "Work": "settings files jobs verbose resume force shard hang_after_s cache cluster task_hours quiet",
+        "Limits": "wer on",
+        "Every threshold": "dev_inv dev_oov target_fa_per_hour target_fr_percent target_cost choose_by twv beta "
         "speech_s refractory_ms no_picture",
-        "Pages": "junit audio",
+        "Pages": "audio",
     },
 )
 def command(
@@ -253,7 +250,7 @@ def command(
 ) -> None:
     """Run a wake engine or a recogniser over audio files. Write a log, and print a summary line.
 
-    Give folders with --in and --out, long recordings with --long, or lists with -i, --oov and -c. The harness also
+    Name folders with --in and --out, long recordings with --long, or lists with -i, --oov and -c. The harness also
     writes LOG.json (exact counts) and LOG.jsonl (the journal that --resume needs).
 
     Exit status: 0 done · 1 a declared limit failed · 2 wrong usage or input.
@@ -275,8 +272,8 @@ def command(
         """InputError for a file of the evaluation that is one of its inputs, or is a page."""
         refuse_overwriting(str(file), inputs)
         if any(is_one_place(page, str(file)) for page in pages.files):
-            problem = "the page or JUnit would replace this file of the evaluation"
-            raise InputError(problem, place=Place(str(file)), remedy="Give --html or --junit another name")
+            problem = "the HTML page or JUnit report would replace this file of the evaluation"
+            raise InputError(problem, place=Place(str(file)), remedy="Choose another name for --html or --junit")
 
     runner = MultiEngineRunner(
         request, engines.tasks, tasks, EvaluationTerminal(quiet=quiet), ("harness", *sys.argv[1:]),
@@ -309,7 +306,7 @@ def _refuse_stray(names: Sequence[str]) -> None:
     others_text = f", nor do {len(names) - 1} more" if len(names) > 1 else ""
     raise InputError(
         f"{shown(names[0], 100)} does not belong to an option{others_text}",
-        remedy=f"Give the folder, --in {folder_text}, or quote the pattern, as in --in '{folder_text}/**/*.wav'",
+        remedy=f"Pass the folder, --in {folder_text}, or quote the pattern: --in '{folder_text}/**/*.wav'",
     )
 
 

@@ -67,7 +67,7 @@ def command(
         metavar="FOLDER",
     ),
     words: bool = flag("In wake-evaluation logs, report the words of commands (STT lines and WER)."),
-    device: str | None = option("Only this device."),
+    device: str | None = option("Include only this device."),
     reviewed: bool = flag("Use reviews to decide which events are false accepts."),
     json_target: str | None = option(
         "Print the results as one JSON object. FILE: write to this file.",
@@ -79,7 +79,7 @@ def command(
 ) -> None:
     """Write the results of a session for other programs. Works while the session runs.
 
-    SESSION: its folder, or its name in ./sessions. If you give no format, wake-evaluation logs are written as
+    SESSION: its folder, or its name in ./sessions. Without a format, wake-evaluation logs are written as
     SESSION.DEVICE.log into the current folder.
     """
     from harness.report.session import read_session
@@ -90,9 +90,9 @@ def command(
     stdout_count = (json_target, target, *other_targets).count(STREAM)
     to_stderr = stdout_count > 0
     if stdout_count > 1:
-        raise InputError("only one output can go to standard output", remedy="Give the others a file name")
+        raise InputError("only one output can go to standard output", remedy="Name a file for the others")
     if parquet_target == STREAM:
-        raise InputError("Parquet cannot go to standard output", remedy="Give a file")
+        raise InputError("Parquet cannot go to standard output", remedy="Name a file")
     has_other_format = any(other_targets) or junit_target is not None or trn_folder is not None or as_json
     as_logs = target is not None or not has_other_format
     if words and not as_logs:

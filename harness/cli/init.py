@@ -153,7 +153,10 @@ class Setup:
             raise InputError(problem, remedy="Write its name, without the `$`, such as DEVICE_KEY")
         keys = self._keys()
         if not all(str(value).strip() and str(value).isprintable() for value in keys.values()):
-            raise InputError(f"{plain_text(self.address, 80)!r} is not a valid device address", remedy="Correct it")
+            raise InputError(
+                f"{plain_text(self.address, 80)!r} is not a valid device address",
+                remedy="Use printable characters only",
+            )
         if keys:
             options_of(str(keys["driver"]), {key: value for key, value in keys.items() if key != "driver"})
 
@@ -179,24 +182,24 @@ class Setup:
 
     def files(self) -> dict[str, str]:
         """The texts of the starter files by file name, in the order in which they are written."""
-        values = {"BOARD": self.board, "PHRASE": self.phrase}
+        replacements = {"BOARD": self.board, "PHRASE": self.phrase}
         match self.kind:
             case BenchKind.VIRTUAL_LAB:
                 templates = {"scenario.yaml": "scenario", "bench.yaml": "bench"}
-                values |= {"EVIDENCE": _BY_REPORTS, "LIMITS": "min_recognised_share: 0.5"}
+                replacements |= {"EVIDENCE": _BY_REPORTS, "LIMITS": "min_recognised_share: 0.5"}
             case BenchKind.SOUND:
                 templates = {f"{self.board}.yaml": "sound", "bench.yaml": "sound_bench", "scenario.yaml": "scenario"}
-                values |= {"EVIDENCE": _BY_SOUND, "LIMITS": _LIMITS_BY_SOUND}
+                replacements |= {"EVIDENCE": _BY_SOUND, "LIMITS": _LIMITS_BY_SOUND}
             case _:
                 templates = {"bench.yaml": "device_bench", "scenario.yaml": "device_scenario"}
                 if not DEVICES[self.kind].shipped:
                     templates = {f"{self.board}.yaml": DEVICES[self.kind].starter} | templates
-                values |= self._device_values()
-        placeholder = re.compile(rf"\b(?:{'|'.join(values)})\b")
+                replacements |= self._device_values()
+        placeholder = re.compile(rf"\b(?:{'|'.join(replacements)})\b")
         texts = {}
         for name, template in templates.items():
             path = Path(__file__).with_name("starters") / f"{template}.yaml"
-            texts[name] = placeholder.sub(lambda match: values[match[0]], path.read_text(encoding="utf-8"))
+            texts[name] = placeholder.sub(lambda match: replacements[match[0]], path.read_text(encoding="utf-8"))
         return texts
 
     def _device_values(self) -> dict[str, str]:
@@ -249,7 +252,7 @@ def command(
     kind: BenchKind | None = option(
         "Kind of bench: virtual_lab, sound (a loudspeaker and a microphone), or a kind of device, such as esphome.",
         "--bench-kind",
-        show_default="the kind whose option is given, else serial with only --board or --phrase, else virtual_lab",
+        show_default="the kind that the other options imply; virtual_lab without options",
     ),
     board: str | None = option("Name of the device; a new profile is called NAME.yaml.", metavar="NAME"),
     phrase: str | None = option(
@@ -269,9 +272,9 @@ def command(
 ) -> None:
     """Write a commented starter scenario and bench into FOLDER (default: here).
 
-    On a terminal, without options, the command asks which kind of bench you have. It never overwrites a file. To find
-    devices and the options for each, run `harness admin devices discover`. The command asks an ESPHome device, a
-    Wyoming satellite or Home Assistant for the wake phrase.
+    On a terminal, without options, the command asks which kind of bench you have. To find devices and the options for
+    each, run `harness admin devices discover`. The command asks an ESPHome device, a Wyoming satellite or Home
+    Assistant for its wake phrase. It never overwrites a file.
     """
     ctx = click.get_current_context()
     # Options have defaults, so their values do not show whether they were given.
@@ -285,7 +288,7 @@ def command(
             if kind not in KINDS_BY_OPTION[name]:
                 raise InputError(
                     f"--{name.replace('_', '-')} does not apply to --bench-kind {kind}",
-                    remedy=f"Remove it, or write --bench-kind {' or '.join(KINDS_BY_OPTION[name])}",
+                    remedy=f"Remove that option, or write --bench-kind {' or '.join(KINDS_BY_OPTION[name])}",
                 )
         address = addresses[DEVICES[kind].option] if kind in DEVICES else ""
         name = _demand_board(board) if board is not None else NAMES.get(kind, "")
@@ -390,7 +393,8 @@ def _implied_kind(options: list[str]) -> BenchKind:
         names = " and --".join(options_by_kind.values()).replace("_", "-")
         raise InputError(f"--{names} apply to different kinds of bench", remedy="Keep only one of them")
     if options_by_kind:
-        return next(iter(options_by_kind))
+        [kind] = options_by_kind
+        return kind
     return BenchKind.SERIAL if options else BenchKind.VIRTUAL_LAB
 
 

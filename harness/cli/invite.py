@@ -32,7 +32,7 @@ def command(
     adjudicator: bool = flag("Invite adjudicators: they settle what raters disagree on, and see all judgments."),
     coordinator: bool = flag("Invite coordinators: they see progress, and move open responses to other raters."),
     address: str = option(
-        "Address that visitors use, for the links.",
+        "Address of the site in the links.",
         "--public-url",
         former=("--address",),
         default=ADDRESS,
@@ -44,12 +44,13 @@ def command(
 ) -> None:
     """Invite raters (`harness rate --web`), annotators (`harness understand annotate review`), or visitors to a run.
 
-    Prints one link per person, once. Send each link in private. RATER: the pseudonym of a rater or annotator, stored
-    with every judgment or label. A new invitation replaces the earlier link. The file holds only hashes of tokens.
+    Prints a link for each person, which cannot be printed again. Send each link in private. RATER: the pseudonym of a
+    rater or annotator, stored with every judgment or label. Inviting somebody again ends the earlier link.
+    The file holds only hashes of tokens.
     """
     if not (raters or listed or revoke):
         raise InputError(
-            "no rater is given", remedy="Invite one: harness rate invite RATER…, or use --list or --revoke RATER"
+            "no rater is named", remedy="Name a rater: harness rate invite RATER…, or use --list or --revoke RATER"
         )
     if adjudicator and coordinator:
         raise InputError("--adjudicator and --coordinator cannot be combined", remedy="Invite them under two names")

@@ -11,7 +11,7 @@ import click
 from harness.base.foreign import plain_text
 from harness.base.whole_file import write_atomically
 from harness.cli.options import RatedSessionOptions, argument, flag, option, repeatable, sessions_argument, verb
-from harness.cli.sessions import rated_sessions, session_folder
+from harness.cli.sessions import ROUND_SUFFIXES, rated_sessions, session_folder
 from harness.cli.streams import STREAM, drawn_progress, print_file, refuse_overwriting
 from harness.model.choices import JudgmentFormat as Format
 from harness.model.errors import InputError, InputProblems
@@ -34,17 +34,17 @@ def export(
     *,
     sessions: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True),
     csv_file: str | None = option(
-        "Comma-separated, for spreadsheets. FILE: write to this file.",
+        "Print comma-separated values, for spreadsheets. FILE: write to this file.",
         "--csv",
         suffixes=(".csv",),
         any_word=True,
         metavar="[FILE]",
     ),
     jsonl_file: str | None = option(
-        "One JSON object per line; - is standard output.", "--jsonl", metavar="FILE", writes=True
+        "Write one JSON object per line; - is standard output.", "--jsonl", metavar="FILE", writes=True
     ),
     parquet_file: str | None = option(
-        "Typed columns (needs the extra `parquet`).", "--parquet", metavar="FILE", writes=True
+        "Write Parquet, with typed columns (needs the extra `parquet`).", "--parquet", metavar="FILE", writes=True
     ),
     in_force: bool = flag("Leave out judgments that were changed or taken back.", "--current", former=("--in-force",)),
     blind: bool = flag("Leave out sessions, trials, devices and conditions; a clip identifies a response."),
@@ -59,8 +59,10 @@ def export(
     from harness.rating.reports.judgment_table import count_in_force, judgment_table
 
     if csv_file == jsonl_file == parquet_file is None:
-        raise InputError("no output file is given", remedy="Write --csv FILE, --jsonl FILE or --parquet FILE")
-    if parquet_file == STREAM or csv_file == jsonl_file == STREAM:
+        raise InputError("no output file is given", remedy="Add --csv FILE, --jsonl FILE or --parquet FILE")
+    if parquet_file == STREAM:
+        raise InputError("Parquet cannot go to standard output", remedy="Name a file")
+    if csv_file == jsonl_file == STREAM:
         raise InputError("only one of CSV and JSON lines can go to standard output", remedy="Write one to a file")
     if parquet_file is not None:
         demand_parquet()
@@ -84,7 +86,7 @@ def export(
             click.echo(f'Writing {rows} to "{plain_text(target)}"; {count_text}', err=STREAM in (csv_file, jsonl_file))
 
 
-@verb("import", parent=command)
+@verb("import", parent=command, short_help="Import judgments made elsewhere: CSV, JSON lines or Parquet.")
 def import_(
     *,
     sessions: tuple[str, ...] = sessions_argument(),
@@ -95,7 +97,7 @@ def import_(
         former=("--csv=csv", "--jsonl=jsonl", "--parquet=parquet"),
         show_default="by its suffix",
     ),
-    mappings: tuple[str, ...] = repeatable("Read COLUMN as this field; repeatable.", "--map", metavar="COLUMN=FIELD"),
+    mappings: tuple[str, ...] = repeatable("Read COLUMN as FIELD; repeatable.", "--map", metavar="COLUMN=FIELD"),
     encoding: str | None = option("Encoding of FILE.", show_default="UTF-8"),
     replacing: bool = flag("Replace a rater's earlier judgments of the same responses.", "--replace"),
     skip_bad: bool = flag("Skip invalid rows, and import the others."),
@@ -105,11 +107,18 @@ def import_(
 
     Nothing is written unless every row is valid, or --skip-bad is given. Importing the same file again adds nothing.
     A row names a rater, a category (its word, key or label) and a response: session and trial, or clip_sha256.
+    A row counts in a round if its column round has the name of the round.
     """
     from harness.rating.figures.judged_responses import read_sessions
     from harness.rating.files.reading import format_from_suffix, read_judgments
     from harness.rating.judgment_import import CATEGORY_BY_WORD, ImportPlan
 
+    for name in sessions:
+        if name.endswith(ROUND_SUFFIXES):
+            raise InputError(
+                f"{plain_text(name, 200)} is a round file, but judgments are imported into sessions",
+                remedy="Name the sessions of the round. A row counts in the round if its column `round` names it",
+            )
     path = Path(file)
     field_by_column = _parse_mappings(mappings)
     with drawn_progress():
@@ -124,8 +133,8 @@ def import_(
     if judgments.ignored_columns:
         columns = ", ".join(plain_text(name, 60) for name in judgments.ignored_columns[:20])
         click.echo(f"unknown columns, ignored: {columns}", err=True)
-    for line, first in plan.repeated_lines[:MAX_LISTED_REPEATS]:
-        click.echo(f"{plain_text(file)}:{line}: the same row as line {first}; counted once", err=True)
+    for line, first_line in plan.repeated_lines[:MAX_LISTED_REPEATS]:
+        click.echo(f"{plain_text(file)}:{line}: the same row as line {first_line}; counted once", err=True)
     if not dry_run:
         plan.write()
     dry_text = "; nothing was written (--dry-run)" if dry_run else ""

@@ -40,7 +40,7 @@ def up(
         if stuck_parts:
             raise LabError(
                 f"the virtual lab is running, but not healthy: {'; '.join(stuck_parts)}",
-                remedy="Stop it, and start it again: harness admin lab down",
+                remedy="Stop it with harness admin lab down, then start it again",
             )
         click.echo("The virtual lab is already running. To stop it: harness admin lab down")
         return
@@ -86,7 +86,7 @@ def status() -> None:
 def log(
     *,
     part: str = argument(type=click.Choice([name.replace(" ", "_") for name in LAB_PARTS]), default="assistant"),
-    lines: int = option("Number of lines, counted from the end.", default=40),
+    lines: int = option("Number of lines, counted from the end.", within=(1, None), default=40),
 ) -> None:
     """Print the log of one part of the lab."""
     from harness.lab.lab import Lab

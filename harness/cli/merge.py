@@ -22,7 +22,7 @@ def command(
 ) -> None:
     """Join the shards of `harness evaluate --shard I/N` into one log, journal and summary.
 
-    Apart from times, the result equals that of one run over the lists. The command reads the journals next to the
+    The result equals that of one run over the lists, except for times. The command reads the journals next to the
     logs (LOG.jsonl).
 
     Exit status: 0 done · 2 shards are missing, incomplete or different · 3 errors, or files that need a repair.

@@ -21,9 +21,9 @@ def command(
     *,
     phrases: tuple[str, ...] = argument("PLACE...", required=True),
     background: tuple[str, ...] = repeatable(
-        "Background sound: a PLACE, like that of the phrases.", required=True, metavar="PLACE"
+        "Background sound: a PLACE, as for the phrases.", required=True, metavar="PLACE"
     ),
-    output: Path = output_option("Folder to write, new or empty.", folder=True, required=True),
+    output: Path = output_option("New or empty folder for the recordings.", folder=True, required=True),
     hours: float | None = option(
         "Hours of audio to write.",
         type=FiniteRange(0, 10_000, min_open=True),

@@ -35,8 +35,8 @@ ENGINE_FAULT = 3  # Exit status, as for any fault.
 def command(
     *,
     session: str = argument("SESSION"),
-    options: EngineOptions = engine_options("Engine and model, as for harness evaluate."),
-    device: str | None = option("Only this device.", metavar="NAME", show_default="all that listened"),
+    options: EngineOptions = engine_options("Engine and model, as for `harness evaluate`."),
+    device: str | None = option("Compare only this device.", metavar="NAME", show_default="all that listened"),
     continuous: bool = flag("Keep the engine's state over all stimuli, in the order of play, as a device does."),
     printed: OutputFormat = printed_options(
         "Print all results and every trial as JSON.", "Print one row per trial and ambient event."
@@ -46,7 +46,7 @@ def command(
     """Run an engine on a session's stimuli, and compare it with the devices' live results, trial by trial.
 
     SESSION: the folder, or the name in ./sessions, of a run with wake, command or ambient trials. If the engine
-    runs the device's own model, the difference shows the effect of the acoustic path.
+    runs the device's own model, the difference is due to the acoustic path.
 
     Exit status: 0 done · 2 wrong usage or input · 3 the engine failed on a stimulus.
     """

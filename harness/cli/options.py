@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from harness.statistics.verdict import DeclaredLimit
 
 LIMIT_FAILED = 1
-"""The exit status if a limit does not hold, or if labels are not declared."""
+"""The exit status if a limit does not hold, if a measure became worse, or if labels are not declared."""
 
 
 class ShippedFile(click.Path):
@@ -116,7 +116,7 @@ def demand_limits(limits: Iterable[DeclaredLimit], unfinished: Sequence[str] = (
 
 def choose_one(**options: object) -> None:
     """InputError if more than one of the options is given: `choose_one(json=as_json, csv=as_csv)`."""
-    if sum(bool(value) for value in options.values()) > 1:
+    if len([name for name, value in options.items() if value]) > 1:
         *names, last = (f"--{name.replace('_', '-')}" for name in options)
         raise InputError(f"{', '.join(names)} and {last} cannot be combined", remedy="Choose one")
 
@@ -334,7 +334,7 @@ class RatedSessionOptions:
     """
 
     named: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True)
-    round_id: str | None = option("Only judgments of this round.", "--round", metavar="ID")
+    round_id: str | None = option("Count only judgments of this round.", "--round", metavar="ID")
     with_programs: bool = flag("Count programs as raters, too.", show_default="kept apart")
 
 
@@ -478,7 +478,9 @@ class Site:
     tls_cert: Path | None = option("TLS certificate, PEM.", heading=_SITE)
     tls_key: Path | None = option("Key of the certificate, PEM.", heading=_SITE)
     insecure: bool = flag("Let other hosts connect without TLS.", heading=_SITE)
-    public_url: str | None = option("Address that visitors use, if different.", heading=_SITE, metavar="URL")
+    public_url: str | None = option(
+        "Address that visitors use, if it differs from --listen.", heading=_SITE, metavar="URL"
+    )
     invitations: Path | None = option("Invitations file.", heading=_SITE, show_default="invitations.json")
 
     @property
@@ -519,5 +521,6 @@ def _require_web(declared: Field[Any]) -> Any:
     """The option with a help that says that it needs --web."""
     kind, names, attributes = declared.metadata[_DECLARED]
     text = attributes["help"]
-    text = text if text[:2].isupper() else text[0].lower() + text[1:]
+    if not text[:2].isupper():  # an abbreviation such as TLS keeps its capitals
+        text = text[0].lower() + text[1:]
     return _declare(kind, names, {**attributes, "help": f"With --web: {text}"}, declared.default)

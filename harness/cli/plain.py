@@ -218,10 +218,10 @@ class JsonPrinter:
         self._stream.flush()
 
 
-HOW = "answer y, n or ? (cannot tell), then what the device heard, if you know: n what lime is it"
+RECOGNITION_HINT = "answer y, n or ? (cannot tell), then what the device heard, if you know: n what lime is it"
 ANSWERS: dict[str, bool | None] = {"y": True, "yes": True, "n": False, "no": False, "?": None}
 """Whether the device recognised the query. What it heard follows."""
-HOW_EFFECT = "answer r (right), p (partly), w (wrong) or c (cannot tell), then what the device did: w no timer runs"
+EFFECT_HINT = "answer r (right), p (partly), w (wrong) or c (cannot tell), then what the device did: w no timer runs"
 EFFECTS = {
     **{outcome.value: outcome for outcome in EffectOutcome},
     "r": EffectOutcome.RIGHT,
@@ -235,23 +235,25 @@ Meaning = TypeVar("Meaning")
 
 
 def parse_reply(line: str, meanings: Mapping[str, Meaning]) -> tuple[Meaning, str] | None:
-    """The meaning of the first word of a line, such as ANSWERS, and the rest of the line; None without a meaning."""
-    word, _, rest = line.strip().partition(" ")
-    return (meanings[word.lower()], rest.strip()) if word.lower() in meanings else None
+    """The meaning of the first word of a line, and the remaining text; None for a word that is not in `meanings`."""
+    word, _, remaining_text = line.strip().partition(" ")
+    if word.lower() not in meanings:
+        return None
+    return meanings[word.lower()], remaining_text.strip()
 
 
-HOW_SPEECH = "x and Enter: that was wrong, ask again"
+SPEECH_HINT = "x and Enter: that was wrong, ask again"
 
 
 def answer_hint(question: OperatorAsked) -> str:
     """What the operator may type."""
     match question.about:
         case Question.RECOGNITION:
-            return HOW
+            return RECOGNITION_HINT
         case Question.EFFECT:
-            return HOW_EFFECT
+            return EFFECT_HINT
         case Question.SPEECH:
-            return HOW_SPEECH
+            return SPEECH_HINT
 
 
 class OperatorPrompt:

@@ -16,7 +16,7 @@ from harness.cli.streams import width
 from harness.model.choices import ALPHA, CONFIDENCE, POWER
 from harness.model.errors import InputError, demand_main_options
 from harness.model.frozen import frozen
-from harness.model.numbers import exact, fixed, percent
+from harness.model.numbers import counted, exact, fixed, percent
 from harness.model.scenario import SequentialTest
 
 EVENTS = (0, 1, 2, 3, 5)
@@ -122,8 +122,8 @@ class PlanOptions:
 def command(*, options: PlanOptions, as_json: bool = json_option("Print one JSON object.")) -> None:
     """Calculate how many hours and utterances a claim needs. Nothing is played.
 
-    Default: fewer than 0.1 false accepts per hour, and fewer than 5 % false rejects when you expect 2 %. Also the
-    sequential test of 0.1 against 0.5 per hour.
+    Without options, the claims are fewer than 0.1 false accepts per hour, and fewer than 5 % false rejects when you
+    expect 2 %. The sequential test of 0.1 against 0.5 per hour is added.
     """  # fmt: skip
     from harness.statistics.planning import design_effect
 
@@ -220,18 +220,19 @@ def _plan_false_rejects(options: PlanOptions, below: float, effect: float) -> Pl
     claims = [{"events": events, "utterances": count} for events, count in utterances.items()]
     fields: dict[str, Any] = {"below": below, "confidence": confidence, "claims": claims}
     if expected is not None:
-        as_expected = utterances_for_claim(below, expected, confidence)
+        expected_count = utterances_for_claim(below, expected, confidence)
         need = utterances_with_power(below, expected, options.power, confidence)
-        clustered = math.ceil(need.amount * effect)
-        fields |= {"expected": expected, "utterances_as_expected": as_expected, "utterances": need.amount}
-        fields |= {"events": need.events, "power": need.power, "utterances_clustered": clustered}
+        clustered_count = math.ceil(need.amount * effect)
+        fields |= {"expected": expected, "utterances_as_expected": expected_count, "utterances": need.amount}
+        fields |= {"events": need.events, "power": need.power, "utterances_clustered": clustered_count}
         lines.append(
-            f"  If the share is {exact(100 * expected)} %: {as_expected} utterances if exactly that share is rejected; "
-            f"{math.ceil(need.amount):,} to succeed {percent(need.power, 0)} of the time "
+            f"  If the share is {exact(100 * expected)} %: {expected_count} utterances if exactly that share is "
+            f"rejected; {math.ceil(need.amount):,} to succeed {percent(need.power, 0)} of the time "
             f"(at most {_count_text(need.events, 'false reject')})"
         )
         if effect > 1:
-            lines.append(f"  With these talkers: {clustered:,}, by {math.ceil(clustered / per_talker):,} of them")
+            talkers_text = f"{math.ceil(clustered_count / per_talker):,} talkers"
+            lines.append(f"  With these talkers: {clustered_count:,} utterances, by {talkers_text}")
     if options.per_talker is None:
         lines += [
             "  This assumes one talker, or a new talker for each utterance. Reports count talkers: with several",
@@ -254,7 +255,7 @@ def _plan_sequential(test: SequentialTest) -> PlanOutput:
     """
     from harness.statistics.sequential import hours_to_pass, rate_boundaries
 
-    passed, failed = rate_boundaries(test)
+    pass_boundary, fail_boundary = rate_boundaries(test)
     per_event, per_hour = math.log(test.bad / test.good), test.bad - test.good
     rows = []
     good_fails, bad_passes = (exact(100 * error_rate) for error_rate in (test.alpha, test.beta))
@@ -265,8 +266,8 @@ def _plan_sequential(test: SequentialTest) -> PlanOutput:
     ]
     cells = []
     for events in range(MAX_SPRT_EVENTS + 1):
-        fails_within_h = (events * per_event - failed) / per_hour
-        passes_after_h = (events * per_event - passed) / per_hour
+        fails_within_h = (events * per_event - fail_boundary) / per_hour
+        passes_after_h = (events * per_event - pass_boundary) / per_hour
         can_fail = fails_within_h > 0
         rows.append({
             "events": events,
@@ -287,14 +288,14 @@ def _plan_difference(options: PlanOptions, shares: tuple[float, float], effect: 
     first, second = shares
     discordant = Discordant.of(first, second, options.discordant)
     file_count = files_for_difference(discordant, options.power, options.alpha)
-    clustered = math.ceil(file_count * effect)
+    clustered_count = math.ceil(file_count * effect)
     fields = {
         "shares": shares,
         "only_first": discordant.only_first,
         "only_second": discordant.only_second,
         "files": file_count,
         "power": mcnemar_power(file_count, discordant, options.alpha),
-        "files_clustered": clustered,
+        "files_clustered": clustered_count,
     }
     assumption = "errors independent"
     if options.discordant is not None:
@@ -305,10 +306,9 @@ def _plan_difference(options: PlanOptions, shares: tuple[float, float], effect: 
         f"  {file_count:,} files to detect the difference {exact(100 * options.power)} % of the time ({test})",
     ]
     if effect > 1:
-        lines.append(f"  With these talkers: {clustered:,}")
+        lines.append(f"  With these talkers: {clustered_count:,} files")
     return fields, lines
 
 
 def _count_text(count: int, noun: str) -> str:
-    plural = "" if count == 1 else "s"
-    return f"{count or 'no'} {noun}{plural}"
+    return counted(count, noun) if count else f"no {noun}s"

@@ -57,7 +57,7 @@ def command(
 
     choose_one(older_than=older_than is not None, larger_than=larger_than is not None)
     if older_than is None and larger_than is None:
-        raise InputError("purge needs a rule", remedy="Give --older-than 30d or --larger-than 20GB")
+        raise InputError("purge needs a rule", remedy="Add --older-than 30d or --larger-than 20GB")
     if reason is not None:
         reason = required_text(reason, "--reason")
     age_s = None if older_than is None else older_than * DAY_S
@@ -73,15 +73,15 @@ def command(
         unreviewed = f" ({session.unreviewed} of unreviewed wake events)" if session.unreviewed else ""
         size = f"{counted(len(session.clips), 'clip')}{unreviewed}  {session.bytes} bytes"
         click.echo(f"{plain_text(str(session.folder))}  {day}  {size}  {action}")
-    due = [session for session in sessions if not session.kept_because]
-    clip_count = sum(len(session.clips) for session in due)
-    summary = f"{counted(clip_count, 'clip')}, {sum(session.bytes for session in due)} bytes"
-    if not due or dry_run:
-        click.echo(f"{summary} would be removed" if due else "nothing to remove")
+    due_sessions = [session for session in sessions if not session.kept_because]
+    clip_count = sum(len(session.clips) for session in due_sessions)
+    summary = f"{counted(clip_count, 'clip')}, {sum(session.bytes for session in due_sessions)} bytes"
+    if not due_sessions or dry_run:
+        click.echo(f"{summary} would be removed" if due_sessions else "nothing to remove")
         return
     if not yes:
         _confirm(f"Remove {summary}?", "purge asks before it removes clips")
-    for session in due:
+    for session in due_sessions:
         refusal = purge(session, rule, reason, user_name())
         click.echo(f"{plain_text(str(session.folder))}: {f'kept: {plain_text(refusal)}' if refusal else 'removed'}")
 
@@ -110,7 +110,7 @@ def redact(
     reason = required_text(reason, "--reason")
     folder = session_folder(session)
     if not yes and not purging.is_silent(folder, clip, spans):
-        _confirm(f"Remove this sound of {plain_text(clip, 80)} for good?", "redact asks before it removes sound")
+        _confirm(f"Permanently silence these parts of {plain_text(clip, 80)}?", "redact asks before it removes sound")
     click.echo(f"clip {clip} {purging.redact(folder, clip, spans, reason, user_name()).what}")
     click.echo("Transcripts and judgments do not change, nor do other clips of the same moment.")
 

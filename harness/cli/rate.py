@@ -14,7 +14,8 @@ import click
 from harness.base.foreign import plain_text
 from harness.base.places import config_folder
 from harness.base.user_text import name_key, person_name
-from harness.cli.options import Site, argument, flag, option, option_group, repeatable, site_options, verb
+from harness.cli import INTERRUPTED
+from harness.cli.options import Site, argument, choose_one, flag, option, option_group, repeatable, site_options, verb
 from harness.cli.sessions import named_round, session_folder, user_name
 from harness.cli.streams import print_lines
 from harness.model.errors import InputError, SoundError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from harness.rating.rating_room import RatingRoom
 
 
-FAULT, INTERRUPTED = 3, 130  # Exit statuses. 130 is 128 + SIGINT, as in shells.
+FAULT = 3  # Exit status, as for any fault.
 
 
 def _parse_conditions(
@@ -47,12 +48,14 @@ def _parse_conditions(
 
 
 _filters = option_group(
-    devices=repeatable("Only this device (repeatable, like --class, --query, --trial and --condition).", "--device"),
-    query_classes=repeatable("Only this query class.", "--class"),
-    queries=repeatable("Only this query, by its id.", "--query"),
-    trials=repeatable("Only this trial, by its id.", "--trial"),
+    devices=repeatable(
+        "Judge only responses of this device (repeatable, like --class, --query, --trial and --condition).", "--device"
+    ),
+    query_classes=repeatable("Judge only responses to this class of queries.", "--class"),
+    queries=repeatable("Judge only responses to the query with this id.", "--query"),
+    trials=repeatable("Judge only the response of the trial with this id.", "--trial"),
     conditions=repeatable(
-        "Only under this condition.", "--condition", metavar="AXIS=LABEL", callback=_parse_conditions
+        "Judge only responses under this condition.", "--condition", metavar="AXIS=LABEL", callback=_parse_conditions
     ),
     limit=option("Maximum number of responses, selected at random with --seed.", within=(1, None)),
 )
@@ -98,7 +101,7 @@ def command(
     filters: ItemFilter = _filters,
     transcript: TranscriptPolicy | None = option("When raters see the transcript."),
     training: bool | None = option(
-        "Begin with exercises (those of the round, or else the built-in ones), or without.",
+        "Begin with exercises, or without. They are those of the round, or else the built-in ones.",
         "--training/--no-training",
         default=None,
         show_default="the round file; without one, no exercises",
@@ -138,8 +141,7 @@ def command(
         )
     if names and not (adjudicate or site.web):
         raise InputError("--names works only with --adjudicate or --web", remedy="Add --adjudicate, or --web")
-    if silent and sound_device is not None:
-        raise InputError("--no-sound and --speaker cannot be combined", remedy="Choose one")
+    choose_one(no_sound=silent, speaker=sound_device is not None)
     if silent and round_.must_hear and not listing:
         raise InputError("this round requires that each response be heard to the end", remedy="Remove --no-sound")
     if by_program.command is not None:
@@ -147,11 +149,11 @@ def command(
             raise InputError(
                 "--program cannot be combined with --web, --rater, --adjudicate, --plain, --training, --keys, "
                 "--speaker or --no-sound",
-                remedy="Omit them: a program judges all responses of a round under its own name",
+                remedy="Remove these options: a program judges all responses of a round under its own name",
             )
         sys.exit(_judge_by_program(by_program, by_program.command, round_, listing=listing))
     if by_program.per_minute is not None:
-        raise InputError("--rate-limit works only with --program", remedy="Add --program, or remove it")
+        raise InputError("--rate-limit works only with --program", remedy="Add --program, or remove --rate-limit")
     keys = _read_keys(keys_file)
     is_for_all = rater is None and not adjudicate
     rater = person_name(rater if rater is not None else user_name(), "rater name")
@@ -245,7 +247,7 @@ def _warn_without_sound(player: RaterPlayer) -> None:
     try:
         player.check()
     except SoundError as error:
-        click.echo(f"harness: no sound: {error.what}. Connect a sound device, then `play`", err=True)
+        click.echo(f"harness: no sound: {error.what}. Connect a sound device, then type `play`", err=True)
 
 
 def _judge_by_program(options: ProgramOptions, command_text: str, round_: RatingRound, *, listing: bool) -> int:
@@ -258,7 +260,7 @@ def _judge_by_program(options: ProgramOptions, command_text: str, round_: Rating
     if round_.must_hear:
         raise InputError(
             "this round requires that each response be heard to the end, which a program cannot show",
-            remedy="Give the sessions instead of the round file, and another round name with --round",
+            remedy="Name the sessions instead of the round file, and another round with --round",
         )
     arguments = program_command(
         "--program", command_text, "--program './their-rater --model x'", "--program 'python3 …'"
@@ -272,7 +274,9 @@ def _judge_by_program(options: ProgramOptions, command_text: str, round_: Rating
     ):
         rater = program.rater
         if any(name_key(row.rater) == name_key(rater) and not row.program for row in room.rows):
-            raise InputError(f"{rater!r} is already used by a person", remedy="Change the name in the program's hello")
+            raise InputError(
+                f"{rater!r} is already used by a person", remedy="Change the name in the hello message of the program"
+            )
         desk = room.desk(rater, program=True)
         _warn_of_unmatched_gold(room)
         if listing:
@@ -295,7 +299,7 @@ def _run_program(room: RatingRoom, desk: Desk, program: ProgramRater) -> int:
                     failed_count += 1
                     click.echo(f"harness: response {outcome.item.id} stays open: {outcome.why}", err=True)
                     if outcome.last:
-                        click.echo("harness: several in a row failed, so no more are sent", err=True)
+                        click.echo("harness: several responses in a row failed, so no more are sent", err=True)
                     continue
                 judged_count += 1
                 answer = outcome.answer

@@ -12,11 +12,18 @@ from harness.model.frozen import frozen
 from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag
 from harness.model.numbers import counted, fixed, seconds
 from harness.model.trial import Recognition
-from harness.rating.exercises import repetition_text
 from harness.rating.guide import GUIDE, LABELS, RULES
 from harness.rating.items import Item
 from harness.rating.rater_queue import QueueCounts, RaterQueue, ReopenableItem
-from harness.rating.view import ExerciseResult, SittingView, effect_words, found_words, given_words, visible_latency_s
+from harness.rating.view import (
+    ExerciseResult,
+    SittingView,
+    effect_in_words,
+    judgment_in_words,
+    reopenable_in_words,
+    repetition_text,
+    visible_latency_s,
+)
 
 if TYPE_CHECKING:
     from harness.rating.rating_room import RatingRoom
@@ -31,11 +38,12 @@ Member = TypeVar("Member", bound=StrEnum)
 def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
     """The current item, or the reason why there is none."""
     item, count = view.item, view.count
+    verb = "settle" if view.adjudicating else "judge"
     if item is None and view.stopped:
         yield "you get no more responses in this round: too many of your answers differ from the known ones"
         return
     if item is None:
-        yield f"nothing is left to judge: {count.done} of {count.total} done, {count.held} held"
+        yield f"nothing is left to {verb}: {count.done} of {count.total} done, {count.held} held"
         if count.held:
             yield "held responses wait for evidence of the effect; `held` lets you judge them anyway"
         return
@@ -43,7 +51,7 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
         done_count, exercise_count = view.exercises
         yield f"exercise {done_count + 1} of {exercise_count} {repetition_text(view)}".rstrip()
     else:
-        total = f"{count.total}{' so far' if view.growing else ''}{' again' if view.again else ''}"
+        total = f"{count.total}{' so far' if view.growing else ''}{' again' if view.is_reopened else ''}"
         yield f"response {view.position} of {total}, {progress_text(view)}"
     yield f"query: {plain_text(item.query, MAX_TEXT_CHARS)}"
     if item.exercise is None:
@@ -52,7 +60,7 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
         if item.recognition is Recognition.NO:
             yield "recognised: no, the device heard other words"
     if item.effect is not None:
-        expected, state = effect_words(item.effect)
+        expected, state = effect_in_words(item.effect)
         yield f"wanted effect: {expected}"
         yield f"effect: {state}"
     if item.note:
@@ -65,9 +73,9 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
         yield f"the classifier proposes: {view.proposal.words}"
     for number, row in enumerate(item.inputs, 1):
         attribution = f" of {plain_text(row.rater, 60)}" if names else ""
-        yield f"judgment {number}{attribution}: {given_words(row)}"
-    if view.own is not None:
-        yield f"yours so far: {given_words(view.own)}"
+        yield f"judgment {number}{attribution}: {judgment_in_words(row)}"
+    if view.own_row is not None:
+        yield f"your judgment so far: {judgment_in_words(view.own_row)}"
     if view.break_due:
         yield "you have judged for a long time: take a break"
 
@@ -75,7 +83,7 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
 def found_lines(responses: Sequence[ReopenableItem]) -> Iterator[str]:
     """The first MAX_FOUND_ITEMS of the responses that can be opened again, and how many more there are."""
     for response in responses[:MAX_FOUND_ITEMS]:
-        yield f"{response.item.id}: {found_words(response)}"
+        yield f"{response.item.id}: {reopenable_in_words(response)}"
     if len(responses) > MAX_FOUND_ITEMS:
         yield f"and {len(responses) - MAX_FOUND_ITEMS} more; `find` with more words shows fewer"
     if not responses:
@@ -132,7 +140,8 @@ def list_lines(
     """How many responses there are in total, and how many each rater has left."""
     responses = f"{counted(len(room.items), 'response')} of {counted(len(room.round.sessions), 'session')}"
     yield f"round {plain_text(room.round.id)}: {responses}"
-    yield f"raters disagree on {counted(len(room.disputed), 'response')}"
+    settled_text = f"; {room.settled_count} settled" if room.settled_count else ""
+    yield f"raters disagree on {counted(len(room.disputed), 'response')}{settled_text}"
     task = "to settle" if adjudicating else "to judge"
     for summary in raters:
         exercises = ""
@@ -140,7 +149,7 @@ def list_lines(
             done_count, exercise_count = summary.exercises
             exercises = f"; exercises: {done_count} of {exercise_count} done"
         counts = f"{summary.count.total} {task}, {counts_in_words(summary.count)}"
-        stopped = "; stopped, and gets no more" if summary.stopped else ""
+        stopped = "; stopped, and gets no more responses" if summary.stopped else ""
         yield f"{plain_text(summary.rater)}: {counts}{exercises}{stopped}"
 
 
@@ -170,7 +179,7 @@ def exercise_result_lines(result: ExerciseResult) -> Iterator[str]:
     exercise = result.exercise
     other_answers = "".join(f" or {LABELS[category]}" for category in exercise.accept)
     verdict = "right" if result.right else "not quite"
-    yield f"{verdict}: it is {LABELS[exercise.category]}{other_answers}; you said {LABELS[result.given]}"
+    yield f"{verdict}: it is {LABELS[exercise.category]}{other_answers}; you said {LABELS[result.category]}"
     yield f"why: {plain_text(exercise.why, MAX_TEXT_CHARS)}"
 
 
@@ -210,26 +219,26 @@ class RateWord(Enum):
     TEXT = "text", "show the transcript of the response", RaterAction.TRANSCRIPT
     UNDO = "undo", "take back the last judgment; repeat to take back more", RaterAction.UNDO
     EARLIER = "earlier", "open the response that you judged before this one", RaterAction.EARLIER
-    LATER = "later", "open the next one, up to the response still to be judged", RaterAction.LATER
+    LATER = "later", "open the next response, up to the one still to be judged", RaterAction.LATER
     FIND = "find", "find WORDS: list your judged responses with these words, latest first", RaterAction.FIND
-    OPEN = "open", "open ID: open one of them", None
+    OPEN = "open", "open ID: open the response with this id", None
     SKIP = "skip", "leave the response for later; a reopened response does not change", RaterAction.SKIP
-    HOLD = "hold", "postpone it until the effect is known", RaterAction.HOLD
+    HOLD = "hold", "postpone the response until the effect is known", RaterAction.HOLD
     HELD = "held", "judge held responses without evidence", RaterAction.RELEASE_HELD
-    FLAG = "flag", f"set it aside: flag {' or '.join(flag.value for flag in Flag)}", RaterAction.FLAG
+    FLAG = "flag", f"set the response aside: flag {' or '.join(flag.value for flag in Flag)}", RaterAction.FLAG
     COMMENT = "comment", "comment TEXT: saved with the next judgment", RaterAction.COMMENT
-    SURE = "sure", "sure 1 (unsure) to 3 (sure)", RaterAction.CONFIDENCE
+    SURE = "sure", "sure 1 (unsure) to sure 3 (sure): how sure you are of the next judgment", RaterAction.CONFIDENCE
     SUB = (
         "sub",
         f"sub FLAG: set or clear a sub-flag: {', '.join(sub_flag.value for sub_flag in SubFlag)}",
         RaterAction.SUB_FLAG,
     )
     CLAIMS = "claims", "claims yes or claims no: whether the response claims to have done something", None
-    AID = "aid", "the decision aid: short questions that lead to a category", RaterAction.AID
-    GUIDE = "guide", "the categories and the rules", RaterAction.GUIDE
-    STATUS = "status", "your progress", None
+    AID = "aid", "open the decision aid: short questions that lead to a category", RaterAction.AID
+    GUIDE = "guide", "print the categories and the rules", RaterAction.GUIDE
+    STATUS = "status", "print your progress", None
     ITEM = "item", "print the response again", None
-    HELP = "help", "print this", None
+    HELP = "help", "print this list", None
     QUIT = "quit", "leave; everything is saved", RaterAction.QUIT
 
     def __init__(self, word: str, help_: str, action: RaterAction | None) -> None:

@@ -44,7 +44,8 @@ class PlainSitting:
     """A sitting over standard input and output, until `quit` or the end of the input.
 
     A script (input other than a terminal) ends at the first line that is wrong (status 2) or cannot be saved (3).
-    Later lines would apply to another response. `names`: show the raters' names to an adjudicator.
+    Later lines would apply to another response. If there was nothing to settle from the start, a judgment ends
+    it with status 0: no response was shown to which it could apply. `names`: show the raters' names to an adjudicator.
 
     Its commands return what is wrong with the line; "" if nothing is.
     """
@@ -71,6 +72,7 @@ class PlainSitting:
         self._room, self._desk, self._keys = room, desk, keys
         self._player = ItemPlayer(room, desk, player) if player is not None else None
         self._names = names
+        self._began_without_disputes = desk.adjudicating and desk.view.item is None
         self._aid: AidState | None = None
         self._shown_item: str | None = None
 
@@ -142,8 +144,8 @@ class PlainSitting:
     def _show(self) -> None:
         """Prints the result of an exercise, and then the current item if it has changed or there is none."""
         view = self._desk.view
-        if view.explained is not None:
-            self._print(exercise_result_lines(view.explained))
+        if view.explanation is not None:
+            self._print(exercise_result_lines(view.explanation))
             self._desk.go_on()
             view = self._desk.view
         item_id = view.item.id if view.item is not None else None
@@ -172,6 +174,9 @@ class PlainSitting:
         answer = parse(line, self._keys)
         if isinstance(answer, TypedCommand) and answer.word is RateWord.QUIT:
             return False
+        if isinstance(answer, Category) and self._began_without_disputes and self._desk.view.item is None:
+            self._print(["there is nothing to settle"])
+            return self._is_person
         return self._carry_out(lambda: self._execute(answer))
 
     def _execute(self, answer: Category | TypedCommand | InvalidCommand) -> str:
@@ -198,9 +203,9 @@ class PlainSitting:
         if previous_item is None and not undone:
             return "there is no response to judge"
         if not write():
-            return self._desk.view.said
+            return self._desk.view.message
         self._status = DONE
-        message = self._desk.view.said
+        message = self._desk.view.message
         item = self._desk.view.item if undone else previous_item
         if item is not None and item.exercise is None:
             message = f"{message} (response {item.id})"
@@ -214,7 +219,7 @@ class PlainSitting:
         """Shows another response without writing a row. step: returns whether it moved, as `write` above."""
         self._stop_sound()
         if not step():
-            return self._desk.view.said
+            return self._desk.view.message
         self._aid = None
         self._show()
         return ""
@@ -233,7 +238,7 @@ class PlainSitting:
             case RateWord.FIND:
                 self._print(found_lines(desk.reopenable_items(command.argument)))
             case RateWord.SKIP:
-                return self._show_other(desk.skip) if desk.view.again else self._save_and_show(desk.skip)
+                return self._show_other(desk.skip) if desk.view.is_reopened else self._save_and_show(desk.skip)
             case RateWord.HOLD:
                 return self._save_and_show(desk.hold)
             case RateWord.FLAG:
@@ -252,7 +257,7 @@ class PlainSitting:
                 return self._add_to_draft(command)
             case RateWord.TEXT:
                 if not desk.show_transcript():
-                    return desk.view.said
+                    return desk.view.message
                 self._print(text_lines(desk.view))
             case RateWord.AID:
                 aid = self._desk.begin_aid()
@@ -288,7 +293,8 @@ class PlainSitting:
                 self._print([f"sure {level} kept for this response"])
             case RateWord.CLAIMS, ("yes" | "no") as answer:
                 desk.set_effect_claimed(answer == "yes")
-                self._print([f"kept: it {'says' if answer == 'yes' else 'does not say'} that something was done"])
+                claim = "claims" if answer == "yes" else "does not claim"
+                self._print([f"kept: the response {claim} to have done something"])
             case RateWord.SUB, name:
                 flag = parse_member(name, SubFlag)
                 if isinstance(flag, InvalidCommand):

@@ -45,20 +45,20 @@ def command(
 ) -> None:  # fmt: skip
     """Write a self-contained page about sessions or evaluations, or summarise a wake-evaluation log.
 
-    SESSION: its folder, or its name in ./sessions; with --html. Works while the session runs.
+    SESSION, with --html: its folder, or its name in ./sessions. Works while the session runs.
 
     LOG with --html: logs of `harness evaluate`, with LOG.jsonl next to each. Several are compared on one page. Score
     curves need the stored scores: evaluate with --html, --sweep or --cache.
 
     LOG: a log of `harness evaluate`, of `harness report export --wake-log`, or of the original tool; - for standard
-    input. A journal (LOG.jsonl) works too, also while the run continues or after it was killed. Prints console lines,
-    intervals, and totals that do not add up.
+    input. A journal (LOG.jsonl) works too, also while the run continues or after it was killed. Prints the lines
+    that the evaluation printed, intervals, and totals that do not add up.
 
     Exit status: 0 written, or the totals agree with the lines · 2 the input cannot be read · 3 the totals disagree.
     """
     if junit is not None or (output is not None and Path(log).is_file()):
         if as_json:
-            raise InputError("--json applies to a log without --html", remedy="Omit one of them")
+            raise InputError("--json cannot be combined with --html or --junit", remedy="Choose one")
         _report_evaluations((log, *more), PageOptions(str(output or ""), str(junit or ""), audio))
         return
     if output is not None:
@@ -69,7 +69,7 @@ def command(
     if more or _is_session(log):
         raise InputError(
             "a page about sessions must be written to a file",
-            remedy=f"Give one: harness report {' '.join(map(shell_word, (log, *more)))} --html report.html."
+            remedy=f"Add a file: harness report {' '.join(map(shell_word, (log, *more)))} --html report.html."
             " For a summary here: harness report show SESSION",
         )
     from harness.offline.reports import log_summary
@@ -123,7 +123,7 @@ def _report_evaluations(logs: tuple[str, ...], pages: PageOptions) -> None:
             raise InputError(
                 "this is not an evaluation log",
                 place=Place(log),
-                remedy="Give only logs written by `harness evaluate`, or only sessions",
+                remedy="Name only logs that `harness evaluate` wrote, or only sessions",
             )
     engines = read_engines([Path(log) for log in logs], lambda line: click.echo(f"harness: {shown(line)}", err=True))
     write_pages(engines, table_of(engines, None, {}), pages)
@@ -144,7 +144,7 @@ def _summarise_log(name: str) -> LogSummary:
                 remedy="Check the path and its permissions",
             ) from error
     if not (log.info or sums.lines or log.totals):
-        raise InputError("this log is empty", place=Place(file.name), remedy="Give an evaluation log")
+        raise InputError("this log is empty", place=Place(file.name), remedy="Name an evaluation log")
     demand_numbers(log, file.name)
     summary = summarise_log(log, sums)
     journal = Path(name if name.endswith(".jsonl") else f"{name}.jsonl")

@@ -141,8 +141,8 @@ def _show(place: EnginePlace, view: RunView, *, history: bool) -> int:
         return status
     stream = standard_output()
     printer = JsonPrinter(stream) if view is RunView.JSON else PlainPrinter(stream, history=history)
-    present = read_resolved(Path(place.folder)).bench.operator is OperatorPresence.PRESENT
-    return _Watch(place, printer, attended=present).print_until_end()
+    has_operator = read_resolved(Path(place.folder)).bench.operator is OperatorPresence.PRESENT
+    return _Watch(place, printer, attended=has_operator).print_until_end()
 
 
 class _InterruptedAgain(Exception):
@@ -164,7 +164,7 @@ class _Watch:
         hello = Hello(client="plain", since_seq=0, attended=False)
         self._client = EngineClient(Path(place.socket), hello, self._arrivals.put, self._arrivals.put)
         self._prompt = OperatorPrompt(sys.stdin, user_name(), self._client.send, self._print_hint) if attended else None
-        self._stopping = False
+        self._is_stopping = False
 
     def print_until_end(self) -> int:
         """Prints what arrives, and closes the connection at the end. Returns the engine's exit status.
@@ -207,13 +207,13 @@ class _Watch:
         A signal handler: it may interrupt a print, so it writes to the descriptor directly.
         """
         text = "you left; the engine may still be stopping"
-        if not self._stopping:
+        if not self._is_stopping:
             text = "stopping the run; press Ctrl-C again to leave immediately"
         with suppress(OSError):  # a terminal that is gone
             os.write(2, f"harness: {text}. {self._remedy()}\n".encode())
-        if self._stopping:
+        if self._is_stopping:
             raise _InterruptedAgain
-        self._stopping = True
+        self._is_stopping = True
         if self._place.alive:
             os.kill(self._place.pid, signal.SIGTERM)
 
@@ -324,7 +324,8 @@ def print_undecidable(folder: Path, *, has_dashboard: bool) -> None:
     """
     from harness.model.bench import OperatorPresence
     from harness.session.engine.assemble import read_resolved
-    from harness.session.plan import evidence_notes, percentile_notes, plan
+    from harness.session.plan import plan
+    from harness.session.plan_notes import evidence_notes, percentile_notes
 
     resolved = read_resolved(folder)
     scenario, bench = resolved.scenario, resolved.bench
@@ -369,7 +370,7 @@ def command(
     attended: bool | None = option(
         "Whether an operator answers questions.",
         "--attended/--unattended",
-        show_default="as in the bench, else while the dashboard is open",
+        show_default="as the bench says, else while the dashboard is open",
         default=None,
     ),
     yes: bool = YES,
@@ -392,6 +393,7 @@ def command(
         presence = OperatorPresence.PRESENT if attended else OperatorPresence.ABSENT
     _demand_one_view(site, options)
     choose_one(prepare=only_prepare, web=site.web, no_watch=options.no_watch)
+    choose_one(prepare=only_prepare, junit=options.report is not None)
 
     def demand(bench: Bench) -> None:
         if not only_prepare:
@@ -436,7 +438,7 @@ def resume(
     yes: bool = YES,
     site: Site = site_options("live"),
 ) -> None:
-    """Continue a session that was stopped or interrupted. Finished trials are not lost, and are not played again.
+    """Continue a session that was stopped or interrupted. Finished trials are kept, and not played again.
 
     In the dashboard you can also open a complete session, to judge its responses or play trials again.
 
@@ -447,7 +449,7 @@ def resume(
 
     With --web, others watch in a browser. Ctrl-C ends the site, with status 0, and the run continues.
 
-    Exit status: 0 done · 1 a limit failed or undecided · 2 wrong input, or aborted before · 3 a fault, abort or stop.
+    Exit status: 0 done · 1 a limit failed or undecided · 2 wrong input or aborted session · 3 a fault, abort or stop.
     """
     from harness.model.record import EndReason
     from harness.session.engine.assemble import demand_trust, read_resolved, with_typed_options
@@ -462,10 +464,10 @@ def resume(
             click.echo(f"resuming {folder}", err=True)
         if find(folder) is None and (rescued := restore_rescued_log(SessionFolder(folder))):
             click.echo(rescued, err=True)
-        standing = read_takes(folder)
-        if standing.ended is EndReason.ABORTED:
+        resumption = read_takes(folder)
+        if resumption.ended is EndReason.ABORTED:
             raise InputError(f"{folder} was aborted", remedy="Start a new session: harness run")
-        is_complete = standing.ended is EndReason.COMPLETED and not standing.pending()
+        is_complete = resumption.ended is EndReason.COMPLETED and not resumption.pending()
         if is_complete and (site.web or options.view is not RunView.DASHBOARD):
             click.echo(f"nothing is left to play. See the results: harness report show {shell_word(folder)}")
             _write_report(options.report, folder)
@@ -554,13 +556,13 @@ def _still_running_error(place: EnginePlace) -> EngineError:
 
     folder = Path(place.folder)
     with LogReader(folder) as reader:
-        (*_, last) = reader.entries(reader.last_seq() - 1)
-    row_text = RowWriter().text(last.record) or last.record.kind
-    age = seconds(max(0.0, time.time() - last.wall_s))
+        last_entry = list(reader.entries(reader.last_seq() - 1))[-1]
+    row_text = RowWriter().text(last_entry.record) or last_entry.record.kind
+    age = seconds(max(0.0, time.time() - last_entry.wall_s))
     return EngineError(
         f"the run (pid {place.pid}) was asked to stop, but has not ended after {STOPS_WITHIN_S} s. "
         f"Its last row is {age} old: {plain_text(row_text, 200)}",
-        remedy="What it has stored is safe. It first stores what happened before this request, and plays nothing new. "
+        remedy="All stored rows are safe. The engine stores what happened before this request, and plays nothing new. "
         f"Wait, and watch it: harness run attach {shell_word(folder)} --plain. If no row appears for several minutes, "
         f"see {SessionFolder(folder).engine_output} and docs/how-to/resume-a-session.md, “A run that does not stop”",
     )
@@ -572,9 +574,9 @@ def stop(*, session: str | None = argument(required=False)) -> None:
 
     SESSION: its folder, or its name in ./sessions; optional when only one is running.
 
-    Finished trials stay. The trial that is being played is cut off, and `harness run resume` plays it again.
+    Finished trials are kept. The trial that is being played is cut off, and `harness run resume` plays it again.
 
-    Exit status: 0 it ended properly · 2 wrong input · 3 nothing is running, or its engine does not end properly.
+    Exit status: 0 the session ended properly · 2 wrong input · 3 nothing is running, or it does not end properly.
     """
     from harness.session.summary import next_steps
 

@@ -97,7 +97,7 @@ class ScoreRules:
     )
     by_time: bool = flag("Align the words of two ctm files by their times alone, like sclite -T.")
 
-    def wording(self, formats: Sequence[TranscriptFormat]) -> WordRules:
+    def word_rules(self, formats: Sequence[TranscriptFormat]) -> WordRules:
         """How words are compared. InputError for an unknown normalisation, a mistake in its file, or a wrong --unit.
 
         formats: of the reference and all hypotheses, so that systems that are compared have the same rules.
@@ -135,7 +135,7 @@ class ScoreRules:
             )
         return WordRules(base, rewriting, self.like_sclite, self.marks, self.language, self.unit)
 
-    def refuse_contradictions(self, formats: tuple[TranscriptFormat, TranscriptFormat], wording: WordRules) -> None:
+    def refuse_contradictions(self, formats: tuple[TranscriptFormat, TranscriptFormat], word_rules: WordRules) -> None:
         """InputError for options that exclude each other, and for those that another option must accompany.
 
         formats: of reference and hypothesis.
@@ -144,10 +144,10 @@ class ScoreRules:
         demand_main_options((
             ("--glm-encoding", self.glm_encoding is not None, "--glm", self.glm is not None),
             ("--collar", self.collar is not None, "--speakers tcp", with_times),
-            ("--language", self.language != ENGLISH, "--normalise spoken", wording.has_readings),
+            ("--language", self.language != ENGLISH, "--normalise spoken", word_rules.has_readings),
         ))  # fmt: skip
         if self.by_time and formats != (TranscriptFormat.CTM, TranscriptFormat.CTM):
-            raise InputError("--by-time needs the times of words in both files", remedy="Write both as ctm")
+            raise InputError("--by-time needs the times of words in both files", remedy="Use ctm for both files")
         options = (
             ("--optional-words", self.optional_words),
             ("--fragments", self.fragments),
@@ -162,11 +162,11 @@ class ScoreRules:
                 other = "--by-time" if self.by_time else "--speakers"
                 raise InputError(f"{name} cannot be combined with {other}", remedy="Remove one of them")
 
-    def name(self, wording: WordRules) -> str:
+    def name(self, word_rules: WordRules) -> str:
         """What every report names: the normalisation, and the options that make more words correct."""
-        optional = self.optional_words and any(wording.reads_marks)
+        optional = self.optional_words and any(word_rules.reads_marks)
         options = (("optional words", optional), ("fragments", self.fragments))
-        return ", ".join([wording.name, *(name for name, is_given in options if is_given)])
+        return ", ".join([word_rules.name, *(name for name, is_given in options if is_given)])
 
 
 @verb(
@@ -225,26 +225,27 @@ def command(
 ) -> None:
     """Count word errors of transcripts against references, aligned as in NIST's sclite.
 
-    Files: trn, ctm, stm, .sro, or CSV lists. In a reference without a hypothesis, every word counts as deleted. A
-    hypothesis without a reference is ignored. The report counts both. Labels of an stm file are groups.
+    Files: trn, ctm, stm, .sro, CSV and others (docs/reference/transcript-formats.md). If a reference has no hypothesis,
+    all its words count as deleted. A hypothesis without a reference is ignored. The report counts both.
 
     Exit status: 0 scored · 1 a WER is above --max-wer or undefined · 2 wrong usage or input · 3 writing failed.
     """
     from harness.transcripts.files.transcripts import format_of
     from harness.transcripts.groups import compare, compare_by_groups
-    from harness.transcripts.reports.scoring_json import pieces
+    from harness.transcripts.reports.scoring_json import json_chunks
 
     if rules.speakers is not None and len(hypotheses) > 1:
         # A row is a speaker of one hypothesis, which others need not have.
         raise InputError(
-            "--speakers takes one hypothesis", remedy="Score each one separately, with --json to compare them"
+            "--speakers takes one hypothesis",
+            remedy="Score each hypothesis separately, and compare the results of --json",
         )
     files = [reference, *hypotheses, *filter(None, [groups])]
     targets = [target for target in (json_target, html_target) if target is not None]
     for target in targets:
         refuse_overwriting(target, [*files, *filter(None, [rules.glm, rules.normalise])])
     if json_target is not None and html_target is not None and is_one_place(json_target, html_target):
-        raise InputError("--json and --html name the same file", remedy="Give one of them another file name")
+        raise InputError("--json and --html name the same file", remedy="Choose another file name for one of them")
     refuse_stdin_twice(files)
     with ExitStack() as stack:
         reference_file = stack.enter_context(open_input(reference))
@@ -254,10 +255,10 @@ def command(
         hypothesis_forms = [
             rules.hypothesis_format or format_of(Path(file.name), "--hypothesis-format") for file in hypothesis_files
         ]
-        wording = rules.wording([reference_form, *hypothesis_forms])
+        word_rules = rules.word_rules([reference_form, *hypothesis_forms])
         systems = [
             _score(
-                reference_file, file, (reference_form, form), rules, wording, groups_file, crossed,
+                reference_file, file, (reference_form, form), rules, word_rules, groups_file, crossed,
                 with_digests=json_target is not None,
             )
             for file, form in zip(hypothesis_files, hypothesis_forms, strict=True)
@@ -268,7 +269,7 @@ def command(
         comparisons = compare([system.scoring for system in systems])
         by_groups = compare_by_groups([(system.scoring, system.groups) for system in systems])
     if json_target is not None:
-        streams.write_output(json_target, pieces(systems, comparisons, by_groups))
+        streams.write_output(json_target, json_chunks(systems, comparisons, by_groups))
     if html_target is not None:
         _write_page(systems, html_target, reference)
     if STREAM not in targets:
@@ -299,7 +300,7 @@ def _score(
     hypothesis: InputFile,
     forms: tuple[TranscriptFormat, TranscriptFormat],
     rules: ScoreRules,
-    wording: WordRules,
+    word_rules: WordRules,
     groups_file: InputFile | None,
     crossed: Sequence[Cross],
     *,
@@ -316,14 +317,14 @@ def _score(
     from harness.transcripts.scoring import word_confidences
 
     reference_form, hypothesis_form = forms
-    rules.refuse_contradictions(forms, wording)
+    rules.refuse_contradictions(forms, word_rules)
     if rules.by_time or rules.speakers is not None:
-        wording = replace(wording, marks=MarkScope.NONE)
+        word_rules = replace(word_rules, marks=MarkScope.NONE)
     talkers: tuple[TalkerPair, ...] = ()
     if rules.speakers is None:
-        scoring, references, hypotheses = _score_by_id(reference, hypothesis, forms, rules, wording)
+        scoring, references, hypotheses = _score_by_id(reference, hypothesis, forms, rules, word_rules)
     else:
-        scoring, pairs = _score_talkers(reference, hypothesis, forms, rules, wording)
+        scoring, pairs = _score_talkers(reference, hypothesis, forms, rules, word_rules)
         references, hypotheses, talkers = pairs.references, pairs.hypotheses, pairs.pairs
     _refuse_mismatch(scoring, references, reference.name, hypothesis.name)
     for transcripts, name in ((references, reference.name), (hypotheses, hypothesis.name)):
@@ -338,7 +339,7 @@ def _score(
     if groups_file is not None:
         encoding = encoding_name(rules.encoding)
         groups_source = _source_file(groups_file, TranscriptFormat.CSV, encoding, with_digest=with_digests)
-    reads_reference_marks, _ = wording.reads_marks
+    reads_reference_marks, _ = word_rules.reads_marks
     return SourcedScoring(
         scoring=scoring,
         reference=_source_file(reference, reference_form, references.encoding, with_digest=with_digests),
@@ -349,8 +350,8 @@ def _score(
         fragments=rules.fragments,
         groups_file=groups_source,
         groups=group_figures(scoring, groupings, crossed) if groupings or crossed else None,
-        confidence=word_confidences(scoring, hypotheses, wording),
-        entities=entity_errors(scoring, references, wording) if reads_reference_marks else None,
+        confidence=word_confidences(scoring, hypotheses, word_rules),
+        entities=entity_errors(scoring, references, word_rules) if reads_reference_marks else None,
         talkers=talkers,
     )
 
@@ -365,7 +366,7 @@ def _refuse_mismatch(scoring: Scoring, references: Transcripts, reference_name: 
         reference_text = shown(f"{reference_name} has {references.ids[0]}")
         raise InputError(
             f"no hypothesis matches a reference: {surplus_text}, {reference_text}",
-            remedy="Give two files with the same utterances, and spell their ids the same way",
+            remedy="Use two files with the same utterances, and spell their ids the same way",
         )
 
 
@@ -374,7 +375,7 @@ def _score_by_id(
     hypothesis: InputFile,
     forms: tuple[TranscriptFormat, TranscriptFormat],
     rules: ScoreRules,
-    wording: WordRules,
+    word_rules: WordRules,
 ) -> tuple[Scoring, Transcripts, Transcripts]:
     """Reads both files, and scores each reference with the hypothesis of the same id.
 
@@ -388,7 +389,7 @@ def _score_by_id(
     reference_form, hypothesis_form = forms
     speakers_of = speaker_scheme(rules.by)
     references, hypotheses = read_pair(reference.path, hypothesis.path, *forms, rules.encoding)
-    name = rules.name(wording)
+    name = rules.name(word_rules)
     if rules.by_time:
         name += ", aligned by time"
     if rules.glm is not None:
@@ -401,13 +402,13 @@ def _score_by_id(
     scoring = score(
         replace(references, file=reference.name),
         replace(hypotheses, file=hypothesis.name),
-        wording,
+        word_rules,
         name,
         speakers_of=speakers_of,
         drop_missing=rules.like_sclite,
         optional_words=rules.optional_words,
         fragments=rules.fragments,
-        aligned=align_rows_by_time if rules.by_time else None,
+        aligner=align_rows_by_time if rules.by_time else None,
     )
     return scoring, references, hypotheses
 
@@ -417,7 +418,7 @@ def _score_talkers(
     hypothesis: InputFile,
     forms: tuple[TranscriptFormat, TranscriptFormat],
     rules: ScoreRules,
-    wording: WordRules,
+    word_rules: WordRules,
 ) -> tuple[Scoring, PairedTalkers]:
     """Reads both files, pairs their speakers, and scores each speaker."""
     from harness.transcripts.files.transcripts import read_segments
@@ -432,13 +433,13 @@ def _score_talkers(
         read_segments(hypothesis.path, hypothesis_form, rules.encoding, may_be_empty=True), file=hypothesis.name
     )
     collar_s = COLLAR_S if rules.collar is None else rules.collar
-    pairs = pair_talkers(references, hypotheses, wording, rules.speakers, collar_s)
-    name = f"{wording.name}, {_SPEAKER_RATES[rules.speakers]}{ERROR_RATES[wording.unit]}"
+    pairs = pair_talkers(references, hypotheses, word_rules, rules.speakers, collar_s)
+    name = f"{word_rules.name}, {_SPEAKER_RATES[rules.speakers]}{ERROR_RATES[word_rules.unit]}"
     if rules.speakers is SpeakerPairing.TCP:
         name = f"{name} with a collar of {exact(collar_s)} s"
     # The words are normalised already.
-    word_rules = WordRules(Normalisation.VERBATIM, marks=MarkScope.NONE, unit=wording.unit)
-    scoring = score(pairs.references, pairs.hypotheses, word_rules, name, aligned=lambda *_: pairs.aligned)
+    as_paired = WordRules(Normalisation.VERBATIM, marks=MarkScope.NONE, unit=word_rules.unit)
+    scoring = score(pairs.references, pairs.hypotheses, as_paired, name, aligner=lambda *_: pairs.aligned)
     return scoring, pairs
 
 

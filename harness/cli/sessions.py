@@ -88,7 +88,7 @@ def session_folder(name: str) -> Path:
         if folder.database.is_file() or folder.rescue.is_file():
             return path
     names = sorted(path.name for path in SESSIONS.glob("*") if SessionFolder(path).database.is_file())
-    hint = f"The newest in ./{SESSIONS}: {names[-1]}" if names else "Give the path that `harness run` printed"
+    hint = f"The newest in ./{SESSIONS}: {names[-1]}" if names else "Use the path that `harness run` printed"
     raise InputError(
         f"{plain_text(name, 200)} is not a session", remedy=f"{did_you_mean(Path(name).name, names)}{hint}"
     )
@@ -127,7 +127,7 @@ def named_round(names: Sequence[str]) -> RatingRound | None:
         return None
     if len(names) > 1:
         raise InputError(
-            f"{files[0]} is a round file, which already names its sessions", remedy="Give the round file only"
+            f"{files[0]} is a round file, which already names its sessions", remedy="Name only the round file"
         )
     from harness.rating.files.rounds import read_round  # here, since it takes long to import
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.options import argument, csv_option, flag, json_option, repeatable, verb
+from harness.cli.options import argument, choose_one, csv_option, flag, json_option, repeatable, verb
 from harness.cli.sessions import figures_of, session_folder
 from harness.cli.streams import drawn_progress, print_lines, print_pieces, standard_output
 from harness.model.choices import Grouping
@@ -50,10 +50,9 @@ def command(
     from harness.session.log.reader import check, sound_changes
     from harness.session.trial_table import trials_csv
 
-    if [as_json, as_csv, trials, wer, checks].count(True) > 1:
-        raise InputError("--json, --csv, --trials, --wer and --check cannot be combined", remedy="Choose one")
+    choose_one(json=as_json, csv=as_csv, trials=trials, wer=wer, check=checks)
     if groupings and not wer:
-        raise InputError("--by applies only to --wer", remedy="Write --wer --by …")
+        raise InputError("--by applies only to --wer", remedy="Add --wer")
     folder = session_folder(session)
     if checks:
         with drawn_progress():
@@ -68,7 +67,7 @@ def command(
     elif wer:
         _demand_groupings(progress, groupings)
         heard = heard_in(progress.trials, wake)
-        print_lines(summary.heard_tables(heard, normalisation_of(progress), groupings))
+        print_lines(summary.wer_tables(heard, normalisation_of(progress), groupings))
     elif trials:
         print_lines(summary.trial_table(progress.trials, wake=wake))
     else:
@@ -115,14 +114,19 @@ def _head_lines(progress: Progress) -> list[str]:
     return [f"session {plain_text(started.session_id, 120)}: {title}", ran_line(progress)]
 
 
+def print_notes_and_seals(findings: LogFindings) -> None:
+    """Prints the notes on a session's log, and the seals that hold."""
+    for note in findings.notes:
+        click.echo(f"note   {plain_text(note, 400)}")
+    for name, end in findings.ends:
+        click.echo(f"seal   {name}: row {end.rows}, SHA-256 {end.sha256}")
+
+
 def print_findings(findings: LogFindings) -> int:
     """Prints the result of a check. Returns the exit status: 3 for damage, else 0."""
     for line in findings.damage:
         click.echo(f"DAMAGE {plain_text(line, 400)}")
-    for line in findings.notes:
-        click.echo(f"note   {plain_text(line, 400)}")
-    for name, end in findings.ends:
-        click.echo(f"seal   {name}: row {end.rows}, SHA-256 {end.sha256}")
+    print_notes_and_seals(findings)
     if findings.damage:
         verdict = "damaged"
     elif findings.sealed:

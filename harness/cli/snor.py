@@ -57,8 +57,8 @@ def command(
 ) -> None:
     """Convert .sro transcriptions to SNOR, line by line.
 
-    Reads standard input if FILE is missing or -. Output is UTF-8. Faulty lines are reported on standard error as
-    file:line:column and left out. The files of --output and --homophones are then not written.
+    Reads standard input if FILE is missing or -. Output is UTF-8. Faulty lines are left out, and reported on
+    standard error as file:line:column. The files of --output and --homophones are then not written.
 
     Exit status: 0 done · 2 the input has errors · 3 the output cannot be written ·
     141 its reader has gone.
@@ -109,7 +109,7 @@ def _check_options(
                 "--homophones applies only to Expanded SNOR", remedy="Use --output-format esn, or remove --homophones"
             )
         if is_one_place(homophones, output):
-            raise InputError("--output and --homophones name the same file", remedy="Give two different files")
+            raise InputError("--output and --homophones name the same file", remedy="Choose two different files")
         refuse_overwriting(homophones, names)
     if place_edits and form is not SnorForm.SNR:
         raise InputError(

@@ -38,7 +38,7 @@ def command() -> None:
 
 @verb("list", parent=command)
 def list_devices(*, sound_server: str = _SERVER, as_json: bool = _JSON) -> None:
-    """List the sound devices. A bench file names one of them as sound_device."""
+    """List the sound devices. A bench names one of them as `sound_device`."""
     from harness.base.text_table import Column, text_table
     from harness.sound.sound_devices import sound_devices
 
@@ -61,7 +61,7 @@ def list_devices(*, sound_server: str = _SERVER, as_json: bool = _JSON) -> None:
         click.echo(line)
 
 
-@verb("recordings", parent=command)
+@verb("recordings", parent=command, short_help="List recordings that a run would reject.")
 def list_recordings(
     *,
     paths: tuple[Path, ...] = argument(required=True),
@@ -142,7 +142,7 @@ def _demand_distinct(rescue_names: Sequence[Path], folder: Path) -> None:
     name_counts = Counter(rescue_names)
     if len(name_counts) < len(rescue_names):
         problem = f"several recordings would be rescued as {name_counts.most_common(1)[0][0]}"
-        raise InputError(problem, place=Place(str(folder)), remedy="Give a folder that contains all of them")
+        raise InputError(problem, place=Place(str(folder)), remedy="Name a folder that contains all of them")
 
 
 def _write_decodable(path: Path, target: Path) -> dict[str, object] | None:
@@ -161,7 +161,7 @@ def _write_decodable(path: Path, target: Path) -> dict[str, object] | None:
 
 def _decodable_text(rescued: dict[str, Any] | None) -> str:
     if rescued is None:
-        return "None of it can be rescued"
+        return "Nothing in it can be rescued"
     total_text = "" if rescued["of_seconds"] is None else f" of {fixed(rescued['of_seconds'], 2)}"
     return f"Rescued {fixed(rescued['seconds'], 2)}{total_text} s: {rescued['file']}"
 
@@ -204,11 +204,11 @@ def recording_device(bench: Bench | None, microphone: str | None, sound_server: 
         name = getattr(bench.microphone.options, "sound_device", None)
     if not name:
         problem = "the bench has no microphone that records" if bench is not None else "--microphone is missing"
-        raise InputError(problem, remedy=f"Give --microphone NAME. To list the names: {list_command(server)}")
+        raise InputError(problem, remedy=f"Add --microphone NAME. To list the names: {list_command(server)}")
     return name, server
 
 
-@verb("record", parent=command)
+@verb("record", parent=command, short_help="Record a person who reads prompts.")
 def record(
     *,
     prompts: Path = argument("PROMPTS", type=A_FILE),
@@ -220,14 +220,14 @@ def record(
         "Sound server.", type=click.Choice(["system", "virtual_lab"]), show_default="the bench's, or system"
     ),
     takes: int = option("Number of recordings of each prompt.", within=(1, 100), default=1),
-    wait: float = option("Longest time to wait for the talker to begin, s.", within=(1, 600), default=10.0),
+    wait: float = option("Maximum time to wait for the talker to begin, s.", within=(1, 600), default=10.0),
     columns: tuple[str, ...] = repeatable("Extra column, such as distance=3m.", "--column", metavar="NAME=VALUE"),
 ) -> None:
     """Record a person who reads PROMPTS, a text file with a prompt on each line.
 
     Each prompt is shown. The speech that follows is detected, checked and saved without a key press. If it is
-    clipped, too quiet or missing, the prompt is shown again, three times in all. A scenario plays the recordings with
-    `recordings: FOLDER/list.csv`. After an interruption, run the same command to continue.
+    clipped, too quiet or missing, the prompt is shown again, three times in all. After an interruption, run the same
+    command to continue. To use the recordings in a scenario, write `recordings: FOLDER/list.csv`.
 
     Exit status: 0 everything is recorded · 1 some prompts are missing · 3 the microphone cannot be used.
     """
@@ -242,18 +242,18 @@ def record(
     bench = load_bench(bench_file) if bench_file is not None else None
     device, server = recording_device(bench, microphone, sound_server)
     missing_texts = folder.missing(texts * takes)
-    failed = 0
+    missing_count = 0
     clock = HostClock()
     surroundings = BenchSurroundings(clock, server, seed=0, folder=output, profile=None)
     if missing_texts:
         with Talker(Microphone("mic", MicrophoneOptions(device), surroundings), clock) as talker_input:
             for number, text in enumerate(missing_texts, 1):
                 if not _record_prompt(talker_input, folder, text, f"{number} of {len(missing_texts)}", wait):
-                    failed += 1
-    click.echo(f"{len(missing_texts) - failed} recorded, {failed} missing.")
-    if failed < len(missing_texts) or not missing_texts:
+                    missing_count += 1
+    click.echo(f"{len(missing_texts) - missing_count} recorded, {missing_count} missing.")
+    if missing_count < len(missing_texts) or not missing_texts:
         click.echo(plain_text(f"Play them in a scenario with `recordings: {output / LIST}`", 400))
-    if failed:
+    if missing_count:
         sys.exit(1)
 
 
@@ -282,8 +282,8 @@ def _parse_columns(columns: Iterable[str]) -> dict[str, str]:
         name, equals, value = assignment.partition("=")
         if not equals or name in values:
             raise InputError(
-                f"--column {assignment!r} does not have the form NAME=VALUE, or is repeated",
-                remedy="Such as distance=3m",
+                f"--column {assignment!r} does not have the form NAME=VALUE, or repeats a name",
+                remedy="Write it like --column distance=3m",
             )
         values[name] = value
     return values

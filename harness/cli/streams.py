@@ -91,13 +91,15 @@ def refuse_overwriting(target: str, sources: Sequence[str]) -> None:
     for source in sources:
         may_coincide = STREAM not in (source, target) and os.path.isfile(target) and os.path.exists(source)
         if may_coincide and os.path.samefile(source, target):
-            raise InputError("this file is both an input and an output", place=Place(target), remedy="Choose another")
+            raise InputError(
+                "this file is both an input and an output", place=Place(target), remedy="Choose another output"
+            )
 
 
 def refuse_stdin_twice(files: Sequence[str]) -> None:
     """InputError if more than one of the files is standard input, which can be read only once."""
     if files.count(STREAM) > 1:
-        raise InputError("only one file can come from standard input", remedy="Give files for the others")
+        raise InputError("only one file can come from standard input", remedy="Name files for the others")
 
 
 def is_one_place(target: str, other: str) -> bool:
@@ -113,7 +115,7 @@ def _copy_stream(stream: BinaryIO, path: Path, name: str) -> None:
         raise HarnessError(
             f"the input cannot be buffered in {path.parent.parent}: {error.strerror or error}",
             place=Place(name),
-            remedy="Free disk space there, or give a file",
+            remedy="Free disk space there, or name a file as input",
         ) from error
 
 
@@ -121,8 +123,8 @@ def _rename_file(error: InputError, file: InputFile) -> InputError:
     """The error with `file.name` in place of `file.path`; the same error if it does not name that path."""
     if isinstance(error, InputProblems):
         problems = [_rename_file(problem, file) for problem in error.problems]
-        unchanged = all(problem is other for problem, other in zip(problems, error.problems, strict=True))
-        return error if unchanged else InputProblems(problems)
+        is_unchanged = all(problem is other for problem, other in zip(problems, error.problems, strict=True))
+        return error if is_unchanged else InputProblems(problems)
     place = error.place
     if place is None or place.file != str(file.path) or place.file == file.name:
         return error
@@ -177,7 +179,7 @@ class _Input(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         if not self._is_open:
-            raise InputError("standard input is closed", remedy="Give a file, or keep standard input open")
+            raise InputError("standard input is closed", remedy="Name a file, or keep standard input open")
         while not select.select([0], [], [], _INPUT_STEP_S)[0]:
             pass
         return os.readv(0, [buffer])
@@ -383,8 +385,8 @@ def drawn_progress() -> Iterator[None]:
 def print_lines(lines: Iterable[str]) -> None:
     """Prints lines to standard output as they come."""
     stream = standard_output()
-    rest = iter(lines)
-    while chunk := list(islice(rest, CHUNK_LINES)):
+    remaining_lines = iter(lines)
+    while chunk := list(islice(remaining_lines, CHUNK_LINES)):
         stream.write("\n".join(chunk) + "\n")
     stream.flush()
 

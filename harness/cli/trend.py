@@ -9,20 +9,19 @@ from pathlib import Path
 
 import click
 
-from harness.cli.options import A_FILE, OutputFormat, argument, option, printed_options, repeatable, verb
+from harness.cli.options import A_FILE, LIMIT_FAILED, OutputFormat, argument, option, printed_options, repeatable, verb
 from harness.cli.streams import drawn_progress, width
-
-WORSE = 1  # Exit status, as for a limit that failed.
 
 
 @verb("trend")
 def command(
     *,
     folder: Path = argument(type=click.Path(exists=True, file_okay=False, path_type=Path)),
-    names: tuple[str, ...] = repeatable("Only this measure. Repeat for several.", "--measure", metavar="NAME"),
-    device: str | None = option("Only this device.", metavar="NAME"),
+    names: tuple[str, ...] = repeatable("Track only this measure; repeatable.", "--measure", metavar="NAME"),
+    device: str | None = option("Track only this device.", metavar="NAME"),
     since: datetime | None = option(
-        "Only sessions that began then or later (UTC).", type=click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M"))
+        "Include only sessions that began at this time or later (UTC).",
+        type=click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M")),
     ),
     html: Path | None = option("Also write an HTML page.", type=A_FILE, writes=True),
     printed: OutputFormat = printed_options(
@@ -56,4 +55,4 @@ def command(
         lines=lambda: trend_page.lines(trend_report, width()),
     )
     if recent is not None and any(trend.worsened_within(recent) for trend in trend_report.trends):
-        sys.exit(WORSE)
+        sys.exit(LIMIT_FAILED)

@@ -54,9 +54,9 @@ def _sentences(error: click.UsageError) -> str:
     if (command := getattr(error, "command_name", None)) is not None:  # click.NoSuchCommand, from 8.4
         similar = [repr(name) for name in getattr(error, "possibilities", None) or ()]
         return f"there is no command {command!r}. {_nearest_hint(similar, error.ctx)}"
-    extra = re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", error.format_message(), re.DOTALL)
-    if extra is not None:
-        return f"too many arguments: {extra[1]}. {_usage(error.ctx)}"
+    arguments_match = re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", error.format_message(), re.DOTALL)
+    if arguments_match is not None:
+        return f"too many arguments: {arguments_match[1]}. {_usage(error.ctx)}"
     return error.format_message().removesuffix(".")
 
 
@@ -139,9 +139,9 @@ def _value_problem(message: str, parameter: click.Parameter | None) -> str:
         number, example = ("a whole number", "10") if isinstance(kind, type(click.INT)) else ("a number", "0.5")
         problem = "is not allowed" if "is not in the range" in message else f"is not {number}"
         return f"{value} {problem}. Write {number}, {numbers_allowed(kind) or f'such as {example}'}"
-    match = re.fullmatch(r"\w+ ('.*'|\".*\") (.*?)\.", message, re.DOTALL)
-    if match is not None and isinstance(kind, click.Path):
-        quoted_path, problem = match.groups()
+    path_match = re.fullmatch(r"\w+ ('.*'|\".*\") (.*?)\.", message, re.DOTALL)
+    if path_match is not None and isinstance(kind, click.Path):
+        quoted_path, problem = path_match.groups()
         if problem == "does not exist":
             return f"{quoted_path} does not exist. {similar_path(Path(quoted_path[1:-1]))}"
         if problem in _PATH_PROBLEMS:

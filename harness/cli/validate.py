@@ -112,7 +112,8 @@ class ValidatedFiles:
             return
         from harness.scenario.compatibility import check_compatibility
         from harness.session.engine.prepare import refuse_unplayable, refuse_unspeakable
-        from harness.session.plan import evidence_notes, percentile_notes, plan
+        from harness.session.plan import plan
+        from harness.session.plan_notes import evidence_notes, percentile_notes
 
         benches = [bench for _, bench in self.of_kind(FileKind.BENCH)]
         bench = benches[0] if len(benches) == 1 else None
@@ -143,11 +144,11 @@ def command(
     paths: tuple[Path, ...] = argument(required=True, type=SHIPPED_FILE),
     as_json: bool = json_option("Print the result as JSON."),
 ) -> None:
-    """Check scenarios, benches, device profiles, normalisations and files for raters; plays nothing.
+    """Check scenarios, benches, device profiles, normalisations and files for raters. Plays nothing.
 
-    PATHS are files or folders. A scenario and one bench given together are also checked against each other. The command
-    reads every recording completely, and tests every voice. It does not look for devices: for those,
-    `harness check doctor --bench BENCH`.
+    PATHS are files or folders. If they include one bench, scenarios are also checked against it. The command reads
+    every recording completely, and tests every voice. It does not look for devices, as
+    `harness check doctor --bench BENCH` does.
 
     Exit status: 0 no problems · 2 problems found.
     """
@@ -207,7 +208,8 @@ def _print_findings(findings: ValidatedFiles) -> None:
 
 def _in_print_order(findings: ValidatedFiles) -> list[tuple[FileKind, Path, Any]]:
     """Scenarios first, then what they need, then files for raters and annotators as they were named."""
-    return sorted(findings.files, key=lambda entry: _FIRST.index(entry[0]) if entry[0] in _FIRST else len(_FIRST))
+    position_by_kind = {kind: position for position, kind in enumerate(_FIRST)}
+    return sorted(findings.files, key=lambda file: position_by_kind.get(file[0], len(_FIRST)))
 
 
 def _summary(kind: FileKind, content: Any, planned_kinds: list[TrialKind] | None) -> str:
@@ -275,10 +277,10 @@ def _plan_text(scenario: Scenario, planned_kinds: list[TrialKind] | None) -> str
         trials, cells = planned_trials(scenario)
         return f"{counted(trials, 'trial')} × {counted(cells, 'cell')} = {trials * cells} planned"
     kinds = planned_kinds or list(counts_by_kind.elements())
-    total = trials_in_words(kinds)
+    total_text = trials_in_words(kinds)
     if planned_kinds is None and any(trial.ambient is not None and trial.ambient.probe for trial in scenario.trials):
-        total = f"{total}, and probes"
-    return f"{' + '.join(f'{count} {kind}' for kind, count in counts_by_kind.items())} = {total}"
+        total_text = f"{total_text}, and probes"
+    return f"{' + '.join(f'{count} {kind}' for kind, count in counts_by_kind.items())} = {total_text}"
 
 
 def _trials_by_kind(scenario: Scenario, planned_kinds: list[TrialKind] | None) -> Counter[TrialKind]:

@@ -20,7 +20,7 @@ def command() -> None:
     """List the installed voices, or speak a text into a file."""
 
 
-@verb("list", parent=command)
+@verb("list", parent=command, short_help="List the speech engines and their voices.")
 def list_voices(*, engine: str | None = option("List every voice of this engine.")) -> None:
     """List the speech engines, their versions and voices, and how to install missing engines."""
     from rich.console import Console
@@ -38,15 +38,15 @@ def list_voices(*, engine: str | None = option("List every voice of this engine.
 
     def cells_of(name: str) -> tuple[str, ...]:
         try:
-            engine = load(Group.VOICES, name)()
-            voice_names = engine.names()
+            speech_engine = load(Group.VOICES, name)()
+            voice_names = speech_engine.names()
             plain_names = [voice_name for voice_name in voice_names if "+" not in voice_name]
             names_text = f"{len(plain_names)} ({len(voice_names)} with variants)"
             if len(plain_names) <= 8:
                 names_text = " ".join(plain_names)
-            licence = str(getattr(engine, "licence", "not stated"))
+            licence = str(getattr(speech_engine, "licence", "not stated"))
             # Model hashes belong in the log, not in a table.
-            return name, " ".join(engine.version().split()[:2]), names_text, licence
+            return name, " ".join(speech_engine.version().split()[:2]), names_text, licence
         except HarnessError as error:
             return name, "not installed", str(error), ""
 
@@ -84,7 +84,7 @@ def say(
     engine, _, name = voice.partition(":")
     if not name:
         raise InputError(
-            f"--voice {voice!r} must have the form ENGINE:NAME", remedy="For example --voice espeak:en-us+f3"
+            f"--voice {voice!r} must have the form ENGINE:NAME", remedy="Write it like --voice espeak:en-us+f3"
         )
     renderer = Renderer(None)
     own_language = getattr(renderer.voice(engine), "language_of", None)

@@ -79,7 +79,7 @@ def offered_keys(view: SittingView, keys: RaterKeys, *, sounds: bool, playing: b
     def key(action: RaterAction) -> tuple[str, str]:
         return keys.actions[action], ACTIONS[action]
 
-    if view.explained is not None:
+    if view.explanation is not None:
         return ("any key", "continue"), key(RaterAction.UNDO), key(RaterAction.QUIT)
     offers: list[tuple[str, str]] = []
     if view.item is not None:
@@ -102,7 +102,7 @@ def offered_keys(view: SittingView, keys: RaterKeys, *, sounds: bool, playing: b
         offers.append(key(RaterAction.UNDO))
     if view.can_go_back:
         offers += [key(RaterAction.EARLIER), key(RaterAction.FIND)]
-    if view.again:
+    if view.is_reopened:
         offers.append(key(RaterAction.LATER))
     if view.count.held and view.phase is SittingPhase.FINISHED:
         offers.append(key(RaterAction.RELEASE_HELD))

@@ -125,7 +125,7 @@ _BY_ID = {question.id: question for question in QUESTIONS}
 
 MAX_QUESTIONS = 8
 """Number of questions on the longest path."""
-FILLED_SUFFIX = "@harness"
+HARNESS_SUFFIX = "@harness"
 """Suffix of a stored answer that the harness gave: "recognised=yes@harness"."""
 
 
@@ -200,16 +200,16 @@ class ResponseFacts:
 
 @frozen
 class AidStep:
-    """An answered question. filled: whether the harness gave the answer."""
+    """An answered question. by_harness: whether the harness gave the answer."""
 
     question: AidQuestion
     answer: AidAnswer
-    filled: bool = False
+    by_harness: bool = False
 
     @property
     def stored_text(self) -> str:
         """The text that stands for this step in the aid_path of a judgment."""
-        return f"{self.question.id}={self.answer.id}{FILLED_SUFFIX if self.filled else ''}"
+        return f"{self.question.id}={self.answer.id}{HARNESS_SUFFIX if self.by_harness else ''}"
 
 
 @frozen
@@ -298,7 +298,7 @@ class AidState:
         """The state after all answers that the harness can give."""
         state = self
         while state.question is not None and (answer := state.suggested) is not None:
-            state = state._with_step(AidStep(state.question, answer, filled=True))
+            state = state._with_step(AidStep(state.question, answer, by_harness=True))
         return state
 
     def _with_step(self, step: AidStep) -> AidState:
@@ -341,8 +341,8 @@ def aid_lines(state: AidState, keys: RaterKeys, width: int = 76) -> list[str]:
     ending. keys: of the rater."""
     wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
     lines: list[str] = []
-    just_filled = list(itertools.takewhile(lambda step: step.filled, reversed(state.steps)))
-    for step in reversed(just_filled):
+    last_known_steps = list(itertools.takewhile(lambda step: step.by_harness, reversed(state.steps)))
+    for step in reversed(last_known_steps):
         lines += wrapper.wrap(f"Already known: {step.question.topic}. {step.answer.text}.")
     if state.question is not None:
         lines.append(f"Question {state.number} of at most {state.max_questions}.")

@@ -101,8 +101,8 @@ class Desk:
             rater=self.rater,
             adjudicating=self.adjudicating,
             item=self._item,
-            own=None if self._item is None else queue.rows.in_force_on(self._item),
-            again=self._is_reopened,
+            own_row=None if self._item is None else queue.rows.in_force_on(self._item),
+            is_reopened=self._is_reopened,
             can_go_back=queue.can_go_back,
             position=0 if self._item is None else queue.position(self._item) or 0,
             count=queue.count,
@@ -110,11 +110,11 @@ class Desk:
             pace_s=queue.rows.pace_s,
             left_s=queue.left_s,
             draft=self._draft,
-            explained=self._shown_explanation,
+            explanation=self._shown_explanation,
             can_undo=queue.last is not None,
             stopped=queue.stopped,
             break_due=bool(minutes) and self._presence.busy_s > minutes * 60,
-            said=self._message,
+            message=self._message,
             proposal=self._visible_proposal(self._item),
             hides_text=self._hides_text,
             growing=self._may_grow,
@@ -243,11 +243,11 @@ class Desk:
     def open(self, item_id: str) -> bool:
         """Reopens an item of `reopenable_items`. Returns False for other items, or while an explanation is shown."""
         self._presence.note_activity()
-        entry = next((candidate for candidate in self.reopenable_items() if candidate.item.id == item_id), None)
-        if entry is None or self._shown_explanation is not None:
+        reopenable = next((choice for choice in self.reopenable_items() if choice.item.id == item_id), None)
+        if reopenable is None or self._shown_explanation is not None:
             self._message = "you cannot open that response again"
             return False
-        self._reopen(entry)
+        self._reopen(reopenable)
         return True
 
     def earlier(self) -> bool:
@@ -380,21 +380,23 @@ class Desk:
         self._presence.note_activity()
         return None if self._shown_explanation is not None else self._item
 
-    def _save_without_category(self, status: JudgmentStatus, message: str, **more: Any) -> bool:
+    def _save_without_category(self, status: JudgmentStatus, message: str, **fields: Any) -> bool:
         """Saves a row without a category, and shows the next item. Returns False without an item or for an exercise.
 
-        more: further fields of the row.
+        fields: further fields of the row.
         """
         item = self._item_to_label()
         if item is None or item.exercise is not None:
             self._message = "" if item is None else "an exercise needs a category"
             return False
-        self._save_row(item, self._make_row(item, status, **more), message)
+        self._save_row(item, self._make_row(item, status, **fields), message)
         self._show_next()
         return True
 
-    def _make_row(self, item: Item, status: JudgmentStatus, category: Category | None = None, **more: Any) -> Judgment:
-        """A row for an item from the draft and its plays. more: further fields of the row."""
+    def _make_row(
+        self, item: Item, status: JudgmentStatus, category: Category | None = None, **fields: Any
+    ) -> Judgment:
+        """A row for an item from the draft and its plays. fields: further fields of the row."""
         earlier = self._queue.rows.in_force_on(item)
         unaided_view = self._seen_proposal(item)
         shown = self._visible_proposal(item) or (None if unaided_view is None else unaided_view.proposal)
@@ -427,7 +429,7 @@ class Desk:
             unaided=None if unaided_view is None or category is None else unaided_view.unaided,
             program=self._program,
             program_confidence=draft.program_confidence,
-            **more,
+            **fields,
         )
 
     # Proposals of a classifier: not for exercises, and not for adjudicators
@@ -475,8 +477,8 @@ class Desk:
         """Steps through the rater's own rows, backwards for 1, forwards for −1. Returns False at an end."""
         self._presence.note_activity()
         # Number 0 is the latest row. The item to judge, which follows it, has number −1.
-        judged = [entry for entry in self.reopenable_items() if entry.row is not None]
-        items = [entry.item for entry in judged]
+        judged = [reopenable for reopenable in self.reopenable_items() if reopenable.row is not None]
+        items = [reopenable.item for reopenable in judged]
         current = items.index(self._item) if self._is_reopened and self._item in items else -1
         target = current + step
         is_first_reached = target >= len(judged)
@@ -489,10 +491,10 @@ class Desk:
         self._reopen(judged[target])
         return True
 
-    def _reopen(self, entry: ReopenableItem) -> None:
+    def _reopen(self, reopenable: ReopenableItem) -> None:
         """Shows an item with its row."""
         self._set_draft_aside()
-        self._show_item(entry.item, entry.row, reopened=not self._queue.is_open(entry.item))
+        self._show_item(reopenable.item, reopenable.row, reopened=not self._queue.is_open(reopenable.item))
         self._message = ""
 
     def _set_draft_aside(self) -> None:

@@ -188,16 +188,16 @@ class SeenProposal:
 
 
 def last_seen_proposal(rows: Iterable[Judgment]) -> SeenProposal | None:
-    """The proposal that a rater has seen, from all their rows on an item, oldest first. None if none was shown."""
-    seen: SeenProposal | None = None
+    """The proposal that a rater has seen last, from all their rows on an item, oldest first. None if none was shown."""
+    last_seen: SeenProposal | None = None
     for row in rows:
         if row.proposal_shown is ProposalShown.NEVER or row.proposed is None:
             continue
-        if seen is not None:
-            unaided = seen.unaided
+        if last_seen is not None:
+            unaided = last_seen.unaided
         elif row.proposal_shown is ProposalShown.AFTER and row.status is JudgmentStatus.SUBMITTED:
             unaided = row.category
         else:
             unaided = row.unaided
-        seen = SeenProposal(CategoryProposal(row.proposed, row.proposed_probability or 0.0), unaided)
-    return seen
+        last_seen = SeenProposal(CategoryProposal(row.proposed, row.proposed_probability or 0.0), unaided)
+    return last_seen

@@ -83,7 +83,9 @@ class ImportPlan:
                 self.bad_count += 1
                 wrong_rows.add(row.line, 0, wrong.what, wrong.remedy)
         self.bad_count += read.bad_count
-        self.problems = (*read.problems, *wrong_rows.listed)
+        self.problems = tuple(
+            sorted((*read.problems, *wrong_rows.listed), key=lambda problem: problem.place.line if problem.place else 0)
+        )
 
     @property
     def replacing_count(self) -> int:
@@ -115,7 +117,7 @@ class ImportPlan:
         matching = matching or [responses for responses in candidates if responses.matches(row)]
         if len(candidates) > 1 and len(matching) != 1:
             among = "in several sessions" if matching else "in no session"
-            raise WrongCell(f"the response occurs {among}", "Write its session in the column session")
+            raise WrongCell(f"the response occurs {among}", "Write the session in the column `session`")
         (responses,) = matching or candidates  # a single session reports what does not match
         return responses.find_place(row, self._nearest_hint)
 
@@ -144,10 +146,10 @@ class ImportPlan:
         """Counts a row whose id exists already, in a session or on an earlier line."""
         first_line = self._first_lines.get(judgment.id)
         if _content(existing, judgment) != _content(judgment, judgment):
-            location = "there" if first_line is None else f"on line {first_line}"
+            location = "in the session" if first_line is None else f"on line {first_line}"
             raise WrongCell(
                 f"the judgment {shown(judgment.id)} is already {location}, with different content",
-                "Leave out the id to add a new judgment, and use --replace to replace the earlier one",
+                "To add a new judgment, leave the id empty. To replace the rater's earlier one, use --replace as well",
             )
         self._first_lines.setdefault(judgment.id, line)
         if first_line is None:
@@ -163,7 +165,7 @@ class ImportPlan:
             if replaced is None:
                 raise WrongCell(
                     f"the row replaces the judgment {shown(judgment.replaces)}, which does not exist",
-                    "Import that one first, or leave the column `replaces` empty",
+                    "Import that judgment first, or leave the column `replaces` empty",
                 )
             if _owner(replaced) != _owner(judgment):
                 raise WrongCell(
@@ -172,14 +174,15 @@ class ImportPlan:
                 )
         elif judgment.status is JudgmentStatus.WITHDRAWN:
             raise WrongCell(
-                "a withdrawal does not say which judgment to take back", "Write its id in the column `replaces`"
+                "a withdrawal does not say which judgment to take back",
+                "Write the id of that judgment in the column `replaces`",
             )
         elif earlier is not None:
             if earlier.id in self._new_lines:
                 problem = f"{shown(judgment.rater)} already judged this response, on line {self._new_lines[earlier.id]}"
                 raise WrongCell(
                     problem,
-                    "Remove one of the two rows, or write the row that this one replaces in the column `replaces`",
+                    "Remove one of the two rows, or write the id of the earlier one in `replaces` of the later one",
                 )
             if not self._may_replace:
                 verdict = earlier.category or earlier.status
@@ -265,7 +268,9 @@ class _Responses:
             )
         if trial:  # several attempts have equal clips
             return places[-1]
-        raise WrongCell(f"{len(places)} trials have the clip {shown(clip)}", "Write the trial as well")
+        raise WrongCell(
+            f"{len(places)} trials have the clip {shown(clip)}", "Write the trial too, in the column `trial`"
+        )
 
 
 def _make_judgment(row: ParsedJudgment, place: _ResponsePlace, file: str, rater: str) -> Judgment:

@@ -84,7 +84,9 @@ def parse_answer(text: str) -> ProgramAnswer:
     known_names = [category.value for category in Category]
     if not isinstance(name, str) or name not in known_names:
         hint = did_you_mean(name, known_names) if isinstance(name, str) else ""
-        raise ProtocolFault(f"sent no category of the guide: {short(json.dumps(name))}. {hint}".rstrip(". "))
+        raise ProtocolFault(
+            f"sent a category that the guide does not have: {short(json.dumps(name))}. {hint}".rstrip(". ")
+        )
     reason = answer.get("reason")
     if not isinstance(reason, str):
         raise ProtocolFault("sent a reason that is not text")

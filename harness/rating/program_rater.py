@@ -24,8 +24,8 @@ _START_TIMEOUT_S = 60.0
 """Least time limit for the first line: a program may have to load a model."""
 _PAUSE_SLICE_S = 0.25
 """While the program must wait, its end is noticed within this time."""
-_REMEDY = "docs/reference/rating-programs.md lists the lines that it may write"
-_SLOW_REMEDY = "Check whether it is waiting for something. For a longer limit: --timeout SECONDS"
+_REMEDY = "docs/reference/rating-programs.md lists the lines that a program may write"
+_SLOW_REMEDY = "Check whether the program is waiting for something. To wait longer: --timeout SECONDS"
 
 
 class ProgramRater:
@@ -56,7 +56,7 @@ class ProgramRater:
             self._pipe, rater = self._start()
             if rater != self.rater:
                 problem = f"calls itself {rater!r} after a restart, no longer {self.rater!r}"
-                raise self._pipe.fault(problem, "One sitting measures one program")
+                raise self._pipe.fault(problem, "Keep the name and the version the same during a sitting")
         # The pauses read everything that the program writes in the meantime, so that it never blocks.
         while self._pipe.alive and (left_s := self._next_request_s - time.monotonic()) > 0:
             self._pipe.pause(min(left_s, _PAUSE_SLICE_S))
@@ -137,7 +137,7 @@ def judge_all(room: RatingRoom, desk: Desk, program: ProgramRater) -> Generator[
             failed_in_a_row = 0
             if not desk.judge_as_program(answer.category, answer.confidence, answer.reason):
                 desk.postpone()
-                yield UnjudgedItem(item, desk.view.said)
+                yield UnjudgedItem(item, desk.view.message)
                 continue
             yield ProgramJudged(item, position, answer)
 

@@ -139,7 +139,9 @@ def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reas
         length_s = len(samples) / rate_hz
         for start_s, end_s in spans_s:
             if not 0 <= start_s < end_s <= length_s:
-                problem = f"{name} has no span from {exact(start_s)} to {exact(end_s)} s: it is {moment(length_s)} long"
+                problem = (
+                    f"{name} has no span from {exact(start_s)} to {exact(end_s)} s: the clip is {moment(length_s)} long"
+                )
                 raise InputError(problem, remedy="Write the start before the end, both within the clip")
         earlier = redactions(folder).get(name)
         earlier_spans_s = earlier.spans_s if earlier else ()
@@ -239,7 +241,7 @@ def _reason_to_keep(session: SessionFolder, rule: PurgeRule, awaited_paths: Coll
     except LogError as error:
         return error.what
     if damage:
-        return f"it is damaged: {damage[0]}"
+        return f"the session is damaged: {damage[0]}"
     open_count = sum(1 for response in responses if not response.submitted and response.settled is None)
     if open_count and not rule.unjudged:
         return f"{open_count} of {len(responses)} responses are not judged"

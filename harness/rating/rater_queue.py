@@ -227,14 +227,14 @@ def _chronological(rows: Iterable[Judgment]) -> list[Judgment]:
     """Rows of several sessions, sorted by time. Rows of one session keep their order, even if the clock was set
     back."""
     latest_s: dict[str, float] = defaultdict(float)
-    timed = []
+    dated_rows = []
     for row in rows:
         given_s = row.given_wall_s or 0.0
         if not row.imported_from:  # an imported row may be older than those before it
             given_s = max(latest_s[row.session_id], given_s)
             latest_s[row.session_id] = given_s
-        timed.append((given_s, row))
-    return [row for _, row in sorted(timed, key=lambda pair: pair[0])]
+        dated_rows.append((given_s, row))
+    return [row for _, row in sorted(dated_rows, key=lambda dated_row: dated_row[0])]
 
 
 DONE = (JudgmentStatus.SUBMITTED, JudgmentStatus.FLAGGED)
@@ -423,7 +423,7 @@ class RaterQueue:
             if item is not None and item.exercise is None:
                 judged.setdefault(item.id, ReopenableItem(item, row))
         agreed = (ReopenableItem(item, None) for item in self._own_items if item.agreed and item.id not in judged)
-        return tuple(entry for entry in (*judged.values(), *agreed) if entry.contains(words))
+        return tuple(reopenable for reopenable in (*judged.values(), *agreed) if reopenable.contains(words))
 
     @property
     def count(self) -> QueueCounts:

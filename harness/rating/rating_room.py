@@ -50,11 +50,11 @@ class Proposer:
         self._categories = tuple(category for category in Category if category in known_categories)
         if len(examples) < MIN_RESPONSES or len(known_categories) < MIN_CATEGORIES:
             raise InputError(
-                f"proposals have too little to learn from: {len(examples)} responses with a category and a "
-                f"text, in {len(known_categories)} categories",
+                f"proposals have too little to learn from: {counted(len(examples), 'response')} with a category and a "
+                f"text, in {counted(len(known_categories), 'category', 'categories')}",
                 place=Place(path) if path else None,
-                remedy=f"In `proposals: from:`, list sessions with at least {MIN_RESPONSES} of them, in "
-                f"{MIN_CATEGORIES} categories. Disputed responses count only after an adjudication",
+                remedy=f"In `proposals: from:`, list sessions with at least {MIN_RESPONSES} such responses, in at "
+                f"least {MIN_CATEGORIES} categories. Disputed responses count only after an adjudication",
             )
         texts, categories = zip(*examples, strict=True)
         self._classifier.fit(
@@ -141,7 +141,7 @@ class RatingRoom:
             ids = [session.session_id for session in sessions]
             repeated = [session_id for session_id in ids if ids.count(session_id) > 1]
             if repeated:
-                raise InputError(f"the session {repeated[0]} is listed twice", remedy="Give each session only once")
+                raise InputError(f"the session {repeated[0]} is listed twice", remedy="List each session only once")
             if sessions != self._session_items:
                 # In the order of answering: shares stay when a session goes on, or a trial is run again.
                 all_items = sorted(
@@ -218,8 +218,19 @@ class RatingRoom:
 
     @property
     def disputed(self) -> tuple[Item, ...]:
-        """Items of the round on which raters gave different categories."""
+        """Items of the round on which raters gave different categories, including those settled since."""
         return tuple(item for item in self._judged_items(None) if not item.agreed)
+
+    @property
+    def settled_count(self) -> int:
+        """Number of disputed items that an adjudicator has settled."""
+        settled = {
+            (session.session_id, response.response.trial.id)
+            for session in self._session_items
+            for response in session.responses
+            if response.settled is not None
+        }
+        return sum((item.subject.session_id, item.subject.trial_id) in settled for item in self.disputed)
 
     def update(self, desk: Desk) -> None:
         """Passes what the last `refresh` has read to a desk of this room."""
@@ -377,10 +388,3 @@ def _apply_moves(items: Sequence[Item], sessions: Sequence[SessionItems], round_
 def _adjust(sound: Waveform) -> Waveform:
     """A sound at the rate and level of all sounds for raters."""
     return at_level_unclipped(at_rate(sound, RATE_HZ), LEVEL_DBFS)
-
-
-def open_room(sessions: Sequence[Path], round_: RatingRound | None = None) -> RatingRoom:
-    """A room for these sessions, or for those that the round names."""
-    folders = tuple(str(path.resolve()) for path in sessions)
-    rules = round_ or RatingRound()
-    return RatingRoom(replace(rules, sessions=folders or rules.sessions))

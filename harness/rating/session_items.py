@@ -131,8 +131,8 @@ class RatingSource:
         trials = [trial.trial for trial in self._session_trials.trials]
         effects = self._effects.evidence(self._effect_answers)
         entries = chronological(self._bench_rows, self._later_rows)
-        given = (entry.record.judgment for entry in entries if isinstance(entry.record, JudgmentGiven))
-        judgments = tuple(complete_rows(given, session_id, self._names))
+        rows = (entry.record.judgment for entry in entries if isinstance(entry.record, JudgmentGiven))
+        judgments = tuple(complete_rows(rows, session_id, self._names))
         responses = judged_responses_of(session_id, self._session_trials.trials, judgments)
         gold = {gold_item.trial: gold_item for gold_item in self._gold if gold_item.session == session_id}
         device_names = self._profiles | _device_names(trials)
@@ -193,8 +193,8 @@ def _make_item(
     gold: Mapping[str, GoldItem],
     answered_wall_s: Mapping[str, float],
 ) -> Item:
-    response, trial = judged.response, judged.response.trial
     """An item that is not blinded yet. The mappings are by attempt, or by id of the trial."""
+    response, trial = judged.response, judged.response.trial
     take = judged.trial.counting
     all_attempts = () if take is None else take.attempts
     attempts = [attempt for attempt in all_attempts if attempt.attempt <= response.attempt]

@@ -52,10 +52,10 @@ class Draft:
 
 @frozen
 class ExerciseResult:
-    """The answer to an exercise. given: the category that the rater chose. right: whether the exercise accepts it."""
+    """The answer to an exercise. category: the one that the rater chose. right: whether the exercise accepts it."""
 
     exercise: Exercise
-    given: Category
+    category: Category
     right: bool
 
 
@@ -69,9 +69,9 @@ class SittingView:
     """Whether the rater settles items on which raters differ."""
     item: Item | None = None
     """The current item; None if no item is left."""
-    own: Judgment | None = None
+    own_row: Judgment | None = None
     """The rater's row in force on the item; None without one."""
-    again: bool = False
+    is_reopened: bool = False
     """Whether the rater reopened the item."""
     can_go_back: bool = False
     """Whether items can be reopened."""
@@ -85,14 +85,14 @@ class SittingView:
     left_s: float | None = None
     """Time left at that pace."""
     draft: Draft = field(default_factory=Draft)
-    explained: ExerciseResult | None = None
+    explanation: ExerciseResult | None = None
     """The explanation that waits for `go_on`; None without one."""
     can_undo: bool = False
     stopped: bool = False
     """Whether the rater failed known answers, and gets no more items."""
     break_due: bool = False
     """Whether the rater has judged for long without a rest."""
-    said: str = ""
+    message: str = ""
     """The effect of the last key, in words; "" for none."""
     proposal: CategoryProposal | None = None
     """The classifier's proposal, if the rater may see it before choosing; else None."""
@@ -100,6 +100,16 @@ class SittingView:
     """Whether the round never shows the transcript."""
     growing: bool = False
     """Whether items may still be added, which changes positions and counts."""
+
+
+def repetition_text(view: SittingView) -> str:
+    """Text after the number of the current exercise that says why it is repeated; "" if it is not."""
+    was_answered = (
+        view.own_row is not None and view.explanation is None
+    )  # an answer that is explained now is the current one
+    if view.item is None or view.item.exercise is None or not was_answered:
+        return ""
+    return "again, since too few of your answers were right"
 
 
 def visible_latency_s(item: Item) -> float | None:
@@ -112,21 +122,21 @@ def visible_latency_s(item: Item) -> float | None:
     return round(item.latency.value_s, 1)
 
 
-SURE: dict[int, str] = {1: "unsure", 2: "fairly sure", 3: "sure"}
+CONFIDENCE_TEXTS: dict[int, str] = {1: "unsure", 2: "fairly sure", 3: "sure"}
 
 
-def effect_words(evidence: EffectEvidence) -> tuple[str, str]:
+def effect_in_words(evidence: EffectEvidence) -> tuple[str, str]:
     """The wanted effect, escaped, and whether it occurred."""
     return plain_text(evidence.check.wanted, 200) or "an effect", effect_text(evidence)
 
 
-def found_words(entry: ReopenableItem) -> str:
+def reopenable_in_words(reopenable: ReopenableItem) -> str:
     """An item that can be reopened, as one line of escaped text."""
-    answer = "agreed" if entry.row is None else given_words(entry.row)
-    return f"{plain_text(entry.item.query, 120)}: {answer}"
+    answer = "agreed" if reopenable.row is None else judgment_in_words(reopenable.row)
+    return f"{plain_text(reopenable.item.query, 120)}: {answer}"
 
 
-def given_words(row: Judgment) -> str:
+def judgment_in_words(row: Judgment) -> str:
     """A row as one line of escaped text: category, sub-flags, confidence, comment, path in the decision aid."""
     if row.category is None:
         return {
@@ -139,7 +149,7 @@ def given_words(row: Judgment) -> str:
     if row.sub_flags:
         parts[0] += f" ({', '.join(flag_texts.get(name, plain_text(name, 40)) for name in row.sub_flags)})"
     if row.confidence is not None:
-        parts.append(SURE[row.confidence])
+        parts.append(CONFIDENCE_TEXTS[row.confidence])
     if row.comment:
         parts.append(f"“{plain_text(row.comment, 300)}”")
     if row.aid_path:

@@ -42,11 +42,11 @@ def align(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
     """
     # A step onto equal words never costs more than another, so the words of a common end are all correct.
     pairs = zip(reversed(reference), reversed(hypothesis), strict=False)
-    end = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-    rows, columns = len(reference) - end, len(hypothesis) - end
+    common_end = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    rows, columns = len(reference) - common_end, len(hypothesis) - common_end
     reference_part, hypothesis_part = reference[:rows], hypothesis[:columns]
     align_parts = _align_long if rows * columns >= MIN_CELLS_BY_DIAGONALS else _align_short
-    return align_parts(reference_part, hypothesis_part) + "C" * end
+    return align_parts(reference_part, hypothesis_part) + "C" * common_end
 
 
 def _align_short(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
@@ -106,8 +106,8 @@ def align_by_time(
     without a partner is its duration. InputError for more than MAX_CELLS pairs of words.
     """
     if len(reference) * len(hypothesis) > MAX_CELLS:
-        problem = f"{len(reference):,} words against {len(hypothesis):,} are too many to be aligned by time"
-        raise InputError(problem, place=place, remedy="Remove --by-time, or cut the recording into shorter ones")
+        problem = f"{len(reference):,} by {len(hypothesis):,} words are too many to align by time"
+        raise InputError(problem, place=place, remedy="Remove --by-time, or split the recording into shorter ones")
     heard_times = np.array(hypothesis_times, float).reshape(-1, 2)
     inserted = np.concatenate([[0.0], np.cumsum(heard_times[:, 1] - heard_times[:, 0])])
     heard_words = np.array(hypothesis, dtype=object)
@@ -116,13 +116,13 @@ def align_by_time(
     row, steps = inserted, []
     for word, (begin_s, end_s) in zip(reference, reference_times, strict=True):
         equal = heard_words == word
-        pair = row[:-1] + np.abs(heard_times - (begin_s, end_s)).sum(axis=1) + np.where(equal, 0, ANOTHER_WORD_S)
-        deleted = row + (end_s - begin_s)
-        least = np.concatenate([deleted[:1], np.minimum(deleted[1:], pair)])
-        row = np.minimum.accumulate(least - inserted) + inserted
-        insertion = row[:-1] + np.diff(inserted)
-        gap = np.where(deleted[1:] < insertion, b"D", b"I")
-        is_pair = pair <= np.minimum(deleted[1:], insertion)
+        pair_cost = row[:-1] + np.abs(heard_times - (begin_s, end_s)).sum(axis=1) + np.where(equal, 0, ANOTHER_WORD_S)
+        deletion_cost = row + (end_s - begin_s)
+        least_cost = np.concatenate([deletion_cost[:1], np.minimum(deletion_cost[1:], pair_cost)])
+        row = np.minimum.accumulate(least_cost - inserted) + inserted
+        insertion_cost = row[:-1] + np.diff(inserted)
+        gap = np.where(deletion_cost[1:] < insertion_cost, b"D", b"I")
+        is_pair = pair_cost <= np.minimum(deletion_cost[1:], insertion_cost)
         steps.append(np.where(is_pair, np.where(equal, b"C", b"S"), gap).tobytes())
     return walk_back(len(reference), len(hypothesis), lambda i, j: chr(steps[i - 1][j - 1]))
 
@@ -322,21 +322,21 @@ class Alignments:
             words[indices] = coded.reference_lengths + coded.cut
             # Right for pairs of which one side has no words; the others follow.
             gaps = coded.reference_lengths + coded.hypothesis_lengths
-            wrong = np.zeros_like(gaps)
+            substitution_counts = np.zeros_like(gaps)
             for group, members in coded.groups():
-                wrong[members], gaps[members] = substitutions_and_gaps(group)
-            for member, reference, hypothesis in coded.long():
+                substitution_counts[members], gaps[members] = substitutions_and_gaps(group)
+            for member, reference, hypothesis in coded.long_pairs():
                 row = int(indices[member])
                 try:
                     path = path_of(reference, hypothesis)
                 except InputError as error:
                     place = place_of(row) if place_of else None
                     raise InputError(error.what, place=place, remedy=error.remedy) from error
-                wrong[member], gaps[member] = path.count("S"), path.count("D") + path.count("I")
+                substitution_counts[member], gaps[member] = path.count("S"), path.count("D") + path.count("I")
                 self._long_paths[row] = path + "C" * int(coded.cut[member])
             # The reference is longer by the number of deletions minus the number of insertions.
             longer = coded.reference_lengths - coded.hypothesis_lengths
-            substitutions[indices], deletions[indices] = wrong, (gaps + longer) // 2
+            substitutions[indices], deletions[indices] = substitution_counts, (gaps + longer) // 2
             insertions[indices] = (gaps - longer) // 2
         self.columns = WordColumns(words - substitutions - deletions, substitutions, deletions, insertions)
 
@@ -344,12 +344,12 @@ class Alignments:
         """The paths of some pairs. Far quicker than one call for each."""
         indices = np.asarray(rows, np.int64)
         all_paths = ["C" * correct for correct in self.columns.correct[indices].tolist()]
-        wrong = self.columns.errors[indices]
+        errors_left = self.columns.errors[indices]
         if self._long_paths:
             for position, row in enumerate(indices.tolist()):
                 if row in self._long_paths:
-                    all_paths[position], wrong[position] = self._long_paths[row], 0
-        remaining = np.flatnonzero(wrong)
+                    all_paths[position], errors_left[position] = self._long_paths[row], 0
+        remaining = np.flatnonzero(errors_left)
         for chunk, coded in self._coded_chunks(indices[remaining]):
             ends = coded.cut.tolist()
             positions = remaining[: len(chunk)].tolist()
@@ -460,7 +460,7 @@ class _CodedPairs:
             )
             begin = end
 
-    def long(self) -> Iterator[tuple[int, Codes, Codes]]:
+    def long_pairs(self) -> Iterator[tuple[int, Codes, Codes]]:
         """For each long pair, its index, and the words of its reference and of its hypothesis."""
         longer, has_both = self._longer_sides()
         for member in np.flatnonzero(has_both & (longer >= MIN_LONG_WORDS)).tolist():

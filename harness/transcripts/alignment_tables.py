@@ -74,15 +74,15 @@ def substitutions_and_gaps(group: PairGroup) -> tuple[Numbers, Numbers]:
     """
     longest = max(len(group.references), len(group.hypotheses))
     cell_type, bits = _cell_layout(longest)
-    cost = bits + 2  # the position of the cost's lowest bit
-    substituted = cell_type((SUBSTITUTION << cost) + 1)
-    inserted = cell_type((INSERTION << cost) + (1 << bits))
-    deleted = cell_type((DELETION << cost) + (2 << bits))
+    cost_shift = bits + 2  # the position of the cost's lowest bit
+    substituted = cell_type((SUBSTITUTION << cost_shift) + 1)
+    inserted = cell_type((INSERTION << cost_shift) + (1 << bits))
+    deleted = cell_type((DELETION << cost_shift) + (2 << bits))
     no_step = cell_type(~(3 << bits) & np.iinfo(cell_type).max)
     rows, columns, pairs = len(group.references), len(group.hypotheses), len(group.reference_lengths)
     # Three diagonals: the one before the last, the last, and the one that is being filled.
     before, last, cells = (np.zeros((rows + 1, pairs), cell_type) for _ in range(3))
-    last[0], last[1] = INSERTION << cost, DELETION << cost
+    last[0], last[1] = INSERTION << cost_shift, DELETION << cost_shift
     scratch = np.empty((rows, pairs), cell_type)
     final_cells = np.zeros(pairs, cell_type)
     ends = group.reference_lengths + group.hypothesis_lengths
@@ -98,15 +98,15 @@ def substitutions_and_gaps(group: PairGroup) -> tuple[Numbers, Numbers]:
         np.minimum(least, candidate, out=least)
         least &= no_step
         if d <= columns:
-            cells[0] = (INSERTION * d) << cost
+            cells[0] = (INSERTION * d) << cost_shift
         if d <= rows:
-            cells[d] = (DELETION * d) << cost
+            cells[d] = (DELETION * d) << cost_shift
         if bounds[d] < bounds[d + 1]:
             ended_pairs = ending[bounds[d] : bounds[d + 1]]
             final_cells[ended_pairs] = cells[group.reference_lengths[ended_pairs], ended_pairs]
         before, last, cells = last, cells, before
     substitutions = (final_cells & cell_type((1 << bits) - 1)).astype(np.int64)
-    costs = (final_cells >> cell_type(cost)).astype(np.int64)
+    costs = (final_cells >> cell_type(cost_shift)).astype(np.int64)
     return substitutions, (costs - SUBSTITUTION * substitutions) // DELETION
 
 
@@ -176,8 +176,8 @@ def _walk_back(group: PairGroup, gaps: list[NDArray[np.uint8]], deletions: list[
     table = np.array(letters[::-1]).T
     steps = len(letters)
     text = table.tobytes().decode("ascii")
-    spare = (table == 0).sum(axis=1).tolist()
-    return [text[k * steps + spare[k] : (k + 1) * steps] for k in range(pair_count)]
+    padding = (table == 0).sum(axis=1).tolist()
+    return [text[k * steps + padding[k] : (k + 1) * steps] for k in range(pair_count)]
 
 
 _C, _S, _D, _I = b"CSDI"

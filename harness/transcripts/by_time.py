@@ -45,7 +45,7 @@ def align_rows_by_time(
             if reference_side is None or hypothesis_side is None:
                 raise _lost_times_error(references.ids[row], place)
             check_cells(len(reference_times), len(hypothesis_times), place)
-            aligned_by_row[row] = _TimedAlignment(reference_side, hypothesis_side, same=None).path()
+            aligned_by_row[row] = _TimedAlignment(reference_side, hypothesis_side, is_same=None).path()
             continue
         if len(reference_words) != len(reference_times) or len(hypothesis_words) != len(hypothesis_times):
             raise _lost_times_error(references.ids[row], place)
@@ -55,19 +55,19 @@ def align_rows_by_time(
 
 
 def _lost_times_error(id_: str, place: Place) -> InputError:
-    problem = f"{id_}: after the normalisation, words have lost their times"
+    problem = f"{id_}: the normalisation changes the number of words, so their times are lost"
     return InputError(problem, place=place, remedy="With --by-time, use --normalise verbatim")
 
 
 @frozen
 class _TimedNetworkWord(NetworkWord):
-    """A word with its times. Here `absent` is its duration, so a word of 2 s (the cost OPTIONAL) is not optional."""
+    """A word with its times. Here `gap_cost` is its duration, so a word of 2 s (the cost OPTIONAL) is not optional."""
 
     begin_s: float = 0.0
     end_s: float = 0.0
 
     @property
-    def optional(self) -> bool:
+    def is_optional(self) -> bool:
         return False
 
 
@@ -78,14 +78,14 @@ def _timed_side(text: str, times: WordTimes, place: Place) -> NetworkSide | None
         return None
     words: list[NetworkWord] = [NetworkWord("", "", 0.0)]
     for arc, (begin_s, end_s) in zip(network.arcs, times, strict=True):
-        absent = ALONE_NOTHING if arc.nothing else end_s - begin_s
+        gap_cost = ALONE_NOTHING if arc.is_nothing else end_s - begin_s
         words.append(
             _TimedNetworkWord(
                 text=arc.written,
                 shown=arc.written,
-                absent=absent,
-                nothing=arc.nothing,
-                fragment=False,
+                gap_cost=gap_cost,
+                is_nothing=arc.is_nothing,
+                is_fragment=False,
                 begin_s=begin_s,
                 end_s=end_s,
             )
@@ -105,7 +105,7 @@ class _TimedAlignment(NetworkAlignment):
         """The cost of a pair, in seconds (see the module). That of `@` against `@` is BOTH_NOTHING, as in sclite -T."""
         assert isinstance(word, _TimedNetworkWord)
         assert isinstance(other, _TimedNetworkWord)
-        if word.nothing and other.nothing:
+        if word.is_nothing and other.is_nothing:
             return BOTH_NOTHING
         distance_s = abs(word.begin_s - other.begin_s) + abs(word.end_s - other.end_s)
         return distance_s + (0.0 if word.text == other.text else ANOTHER_WORD_S)

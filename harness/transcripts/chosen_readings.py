@@ -29,12 +29,12 @@ class _Way(NamedTuple):
     pieces: Readings
     numbers: tuple[int, ...]
 
-    def word_numbers(self) -> list[int]:
+    def reading_numbers(self) -> list[int]:
         """For each word, the number of its reading; before them 0, for the beginning."""
-        word_numbers = [0]
+        reading_numbers = [0]
         for piece, number in zip(self.pieces, self.numbers, strict=True):
-            word_numbers += [number] if isinstance(piece, str) else [number] * len(piece[number])
-        return word_numbers
+            reading_numbers += [number] if isinstance(piece, str) else [number] * len(piece[number])
+        return reading_numbers
 
 
 def choose_readings(pairs: Sequence[tuple[Readings, Readings]]) -> Iterator[tuple[str, str] | None]:
@@ -98,11 +98,13 @@ def _order(reference: _Way, hypothesis: _Way, path: str) -> list[tuple[int, int,
 
     From the end, each step counts by its kind, then by the reading of the reference, then by that of the hypothesis.
     """
-    numbers, others = reference.word_numbers(), hypothesis.word_numbers()
+    numbers, others = reference.reading_numbers(), hypothesis.reading_numbers()
     i, j = len(numbers) - 1, len(others) - 1
     order = [(0, numbers[i], others[j])]
     for step in reversed(path):
-        i -= step != "I"
-        j -= step != "D"
+        if step != "I":
+            i -= 1
+        if step != "D":
+            j -= 1
         order.append((_RANKS[step], numbers[i], others[j]))
     return order

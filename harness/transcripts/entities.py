@@ -8,7 +8,7 @@ from harness.model.choices import TextUnit
 from harness.model.frozen import frozen
 from harness.model.transcript import Edit, Transcripts
 from harness.statistics.intervals import Share
-from harness.transcripts.scoring import ScoredUtterance, Scoring, WordNumbers
+from harness.transcripts.scoring import ScoredUtterance, Scoring, WordExpansion
 from harness.transcripts.words import WordRules
 
 TAG = ";"
@@ -28,7 +28,7 @@ class EntityErrors:
     left_out: int
 
 
-def entity_errors(scoring: Scoring, references: Transcripts, wording: WordRules) -> EntityErrors | None:
+def entity_errors(scoring: Scoring, references: Transcripts, word_rules: WordRules) -> EntityErrors | None:
     """Errors of the entities of a reference; None if no word has a tag, or words are not what is counted.
 
     Neighbouring words with the same tag are one entity. It has an error if one of its words is not correct, or a word
@@ -37,7 +37,7 @@ def entity_errors(scoring: Scoring, references: Transcripts, wording: WordRules)
     tagged = {id_: text for id_, text in zip(references.ids, references.texts, strict=True) if TAG in text}
     if not tagged or scoring.unit is not TextUnit.WORD:
         return None
-    word_numbers = WordNumbers(wording)
+    word_expansion = WordExpansion(word_rules)
     by_tag: dict[str, Share] = {}
     left_out = 0
     for utterance in scoring.utterances():
@@ -47,7 +47,7 @@ def entity_errors(scoring: Scoring, references: Transcripts, wording: WordRules)
         tags = [_tag_of(word) for word in words]
         bare_words = [word.removesuffix(TAG + tag) for word, tag in zip(words, tags, strict=True)]
         is_unchanged = len(tags) == sum(bool(word.reference) for word in utterance.words)
-        if "{" in tagged[utterance.id] or not is_unchanged or not word_numbers.are_one(bare_words):
+        if "{" in tagged[utterance.id] or not is_unchanged or not word_expansion.keeps_each(bare_words):
             left_out += sum(1 for _ in _entity_spans(tags))
             continue
         for tag, wrong in _judge_entities(tags, utterance):

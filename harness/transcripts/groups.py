@@ -41,7 +41,7 @@ class SystemComparison:
     difference: float | None
     """WER of the first minus that of the second."""
     interval: Interval | None
-    """95 % interval of the difference, over the unit that `unit_of` gives for the first."""
+    """95 % interval of the difference, over the unit that `interval_unit` gives for the first."""
     p: float | None
     """Two-sided probability of such a difference by chance. None over no words or fewer than two utterances."""
     recognised: Discordance
@@ -59,7 +59,7 @@ class IntervalUnit(StrEnum):
     QUERIES = "queries"
 
 
-def unit_of(scoring: Scoring, rows: Rows | None = None) -> IntervalUnit:
+def interval_unit(scoring: Scoring, rows: Rows | None = None) -> IntervalUnit:
     """The unit of intervals: speakers, if there are enough of them. rows: rows of the utterances; None for all.
 
     In an exported session, queries take the place of speakers, as in the session's own interval. A repeated query tends
@@ -73,13 +73,15 @@ def unit_of(scoring: Scoring, rows: Rows | None = None) -> IntervalUnit:
 
 
 def interval_of(scoring: Scoring, rows: Rows | None = None) -> Interval | None:
-    """95 % interval of the WER, over the unit that `unit_of` gives; None over no words or fewer than two units. rows:
-    as in `unit_of`."""
+    """95 % interval of the WER, over the unit that `interval_unit` gives; None over no words or fewer than two units.
+
+    rows: as in `interval_unit`.
+    """
     # Imported here, since that takes longer than scoring thousands of utterances.
     from harness.statistics.word_intervals import wer_interval
 
     columns = scoring.columns if rows is None else scoring.columns.at_rows(rows)
-    (errors, words), clusters = _cluster(scoring, rows, unit_of(scoring, rows), columns.errors, columns.words)
+    (errors, words), clusters = _cluster(scoring, rows, interval_unit(scoring, rows), columns.errors, columns.words)
     return wer_interval(errors, words, clusters)
 
 
@@ -88,7 +90,7 @@ def compare(scorings: Sequence[Scoring]) -> tuple[SystemComparison, ...]:
     pairs = []
     for first, second in combinations(scorings, 2):
         first_rows, second_rows = shared_rows(first, second)
-        unit = unit_of(first)
+        unit = interval_unit(first)
         comparison = compare_on(first, second, first_rows, second_rows, unit)
         columns = _errors_and_words(first, second, first_rows, second_rows)
         first_errors, second_errors, words = _sum_by_cluster(*_cluster(first, first_rows, unit, *columns))
@@ -206,12 +208,12 @@ class GroupPartition:
     """How a grouping splits the utterances of a scoring. labels: sorted if there are at most MAX_LABELS; the label ""
     stands for none.
 
-    places: for each utterance of the scoring, the index of its label in `labels`.
+    label_indices: for each utterance of the scoring, the index of its label in `labels`.
     """
 
     name: str
     labels: tuple[str, ...]
-    places: Rows
+    label_indices: Rows
 
 
 @frozen
@@ -250,7 +252,7 @@ class GroupFigures:
 
     - left_out: groupings with more than MAX_LABELS labels, each with their number.
     - without_row: ids of the scoring that a list does not contain; they have the label "".
-    - strangers: ids of a list that neither references nor hypotheses have.
+    - unmatched_ids: ids of a list that neither references nor hypotheses have.
     - partitions: the partition of every grouping that is not left out.
     """
 
@@ -258,7 +260,7 @@ class GroupFigures:
     crossed: tuple[CrossedScoring, ...]
     left_out: tuple[tuple[str, int], ...]
     without_row: tuple[str, ...]
-    strangers: tuple[str, ...]
+    unmatched_ids: tuple[str, ...]
     partitions: tuple[GroupPartition, ...]
 
 
@@ -269,12 +271,12 @@ def group_figures(
     unknown names."""
     partitions: list[GroupPartition] = []
     without: dict[str, None] = {}
-    strangers: dict[str, None] = {}
+    unmatched_ids: dict[str, None] = {}
     for source in sources:
         rows, unknown_ids = _match_rows(source, scoring.ids)
         other_ids = {id_.lower() for id_ in (*scoring.without_hypothesis, *scoring.surplus)} if unknown_ids else set()
         without.update(dict.fromkeys(scoring.ids[row] for row in np.flatnonzero(rows < 0).tolist()))
-        strangers.update(dict.fromkeys(id_ for id_ in unknown_ids if id_.lower() not in other_ids))
+        unmatched_ids.update(dict.fromkeys(id_ for id_ in unknown_ids if id_.lower() not in other_ids))
         partitions += [_partition(grouping, rows) for grouping in source.groupings]
     counted = {partition.name: partition for partition in partitions if len(partition.labels) <= MAX_LABELS}
     _check_crosses(crosses, {partition.name: len(partition.labels) for partition in partitions})
@@ -285,7 +287,7 @@ def group_figures(
             (partition.name, len(partition.labels)) for partition in partitions if partition.name not in counted
         ),
         without_row=tuple(without),
-        strangers=tuple(strangers),
+        unmatched_ids=tuple(unmatched_ids),
         partitions=tuple(counted.values()),
     )
 
@@ -295,17 +297,19 @@ def _check_crosses(crosses: Sequence[tuple[str, str]], label_counts: Mapping[str
     grouping."""
     for name in (name for cross in crosses for name in cross):
         if name not in label_counts:
-            remedy = nearest(name, list(label_counts)) if label_counts else "Give a list of them: --groups FILE.csv"
+            without_lists = "Add a list with such a column: --groups FILE.csv"
+            remedy = nearest(name, list(label_counts)) if label_counts else without_lists
             raise InputError(f"--cross: there is no grouping {name!r}", remedy=remedy)
         if label_counts[name] > MAX_LABELS:
             raise InputError(
-                f"--cross: {name!r} has {label_counts[name]:,} different labels", remedy="Cross conditions"
+                f"--cross: {name!r} has {label_counts[name]:,} different labels, more than {MAX_LABELS:,}",
+                remedy="Cross columns with fewer labels, such as conditions",
             )
 
 
 def score_by_group(scoring: Scoring, partition: GroupPartition) -> GroupedScoring:
     """The counts of each label."""
-    group_rows = _rows_by_code(partition.places, len(partition.labels))
+    group_rows = _rows_by_code(partition.label_indices, len(partition.labels))
     groups = ((label, group_words(scoring, rows)) for label, rows in zip(partition.labels, group_rows, strict=True))
     return GroupedScoring(partition.name, tuple(groups))
 
@@ -313,7 +317,7 @@ def score_by_group(scoring: Scoring, partition: GroupPartition) -> GroupedScorin
 def cross_groups(scoring: Scoring, first: GroupPartition, second: GroupPartition) -> CrossedScoring:
     """The counts of each pair of labels, of each label alone, and of all utterances."""
     across = len(second.labels)
-    cell_rows = _rows_by_code(first.places * across + second.places, len(first.labels) * across)
+    cell_rows = _rows_by_code(first.label_indices * across + second.label_indices, len(first.labels) * across)
     cells = [group_words(scoring, rows) if len(rows) else None for rows in cell_rows]
     return CrossedScoring(
         by=(first.name, second.name),
@@ -330,9 +334,9 @@ def cross_groups(scoring: Scoring, first: GroupPartition, second: GroupPartition
 def compare_by_group(first: Scoring, second: Scoring, partition: GroupPartition) -> GroupedComparison:
     """The paired difference within each label. partition: how the utterances of the first are split."""
     first_rows, second_rows = shared_rows(first, second)
-    group_rows = _rows_by_code(partition.places[first_rows], len(partition.labels))
+    group_rows = _rows_by_code(partition.label_indices[first_rows], len(partition.labels))
     comparisons = (
-        (label, compare_on(first, second, first_rows[rows], second_rows[rows], unit_of(first, first_rows[rows])))
+        (label, compare_on(first, second, first_rows[rows], second_rows[rows], interval_unit(first, first_rows[rows])))
         for label, rows in zip(partition.labels, group_rows, strict=True)
     )
     return GroupedComparison(partition.name, tuple(comparisons))
@@ -350,8 +354,8 @@ def compare_by_groups(
 
 
 def group_words(scoring: Scoring, rows: Rows) -> GroupWords:
-    """The counts of some utterances, with an interval over the unit that `unit_of` gives for them."""
-    return GroupWords(scoring.columns.at_rows(rows).totals(), interval_of(scoring, rows), unit_of(scoring, rows))
+    """The counts of some utterances, with an interval over the unit that `interval_unit` gives for them."""
+    return GroupWords(scoring.columns.at_rows(rows).totals(), interval_of(scoring, rows), interval_unit(scoring, rows))
 
 
 def with_queries(scoring: Scoring, sources: Sequence[Groupings]) -> Scoring:
@@ -361,9 +365,9 @@ def with_queries(scoring: Scoring, sources: Sequence[Groupings]) -> Scoring:
         for grouping in source.groupings:
             if grouping.name == QUERY:
                 partition = _partition(grouping, _match_rows(source, scoring.ids)[0])
-                has_none = np.array([not label for label in partition.labels], bool)[partition.places]
+                has_none = np.array([not label for label in partition.labels], bool)[partition.label_indices]
                 own_queries = len(partition.labels) + np.arange(len(scoring), dtype=np.intp)
-                return replace(scoring, queries=np.where(has_none, own_queries, partition.places))
+                return replace(scoring, queries=np.where(has_none, own_queries, partition.label_indices))
     return scoring
 
 
@@ -393,8 +397,8 @@ def _partition(grouping: ColumnGrouping, rows: Rows) -> GroupPartition:
     utterance has are left out."""
     names = {label: number for number, label in enumerate(dict.fromkeys(grouping.labels))}
     # Row −1 (no row in the list) picks the last element, which stands for no label.
-    none = names.setdefault("", len(names))
-    codes = np.array([*map(names.__getitem__, grouping.labels), none], np.intp)[rows]
+    none_code = names.setdefault("", len(names))
+    codes = np.array([*map(names.__getitem__, grouping.labels), none_code], np.intp)[rows]
     present = set(np.flatnonzero(np.bincount(codes, minlength=len(names))).tolist())
     present_labels = [label for label, code in names.items() if code in present]
     labels = sorted_labels(present_labels, grouping.order) if len(present_labels) <= MAX_LABELS else present_labels

@@ -26,7 +26,7 @@ from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.transcript import AlignedWord, Edit
 from harness.transcripts.alignment import align, side_by_side
-from harness.transcripts.readings import Piece, Readings, first, is_single, resolve_readings
+from harness.transcripts.readings import Piece, Readings, first_reading, is_single, resolve_readings
 from harness.transcripts.snor import NOWHERE
 
 NOTHING = "@"
@@ -54,8 +54,8 @@ class Arc:
     written: str
     bare: str
     node: int
-    optional: bool = False
-    nothing: bool = False
+    is_optional: bool = False
+    is_nothing: bool = False
 
 
 @frozen
@@ -172,7 +172,7 @@ class _NetworkBuilder:
     def _close_braces(self, start: int) -> None:
         if not self._open:
             self._end_run()
-            raise self._error("a `}` closes nothing", start, "Remove it, or add the `{` that it belongs to")
+            raise self._error("a `}` closes nothing", start, "Remove it, or add the matching `{`")
         self._end_alternative(start)
         self._node, self._ends = None, self._open.pop().ends
 
@@ -180,23 +180,23 @@ class _NetworkBuilder:
         self._end_run()
         alternation = self._open[-1]
         if alternation.empty:
-            raise self._error("an alternative has no word", start, "Write @ for nothing, or remove it")
+            raise self._error("an alternative has no word", start, "Write @ for nothing, or remove the alternative")
         if self._node is not None:  # all words of the alternative were normalised away
-            self._add(NOTHING, NOTHING, nothing=True)
+            self._add(NOTHING, NOTHING, is_nothing=True)
         alternation.ends += self._ends
 
     def _add_word(self, token: str, start: int) -> None:
         """Adds a word to the run of plain words; one with a mark (`w;tag`, `(w)` or `@`) ends the run."""
         text = _TAG.split(token, maxsplit=1)[0] or token
-        optional = len(text) > 2 and text[0] == "(" and text[-1] == ")"
-        if not optional and text == token and token != NOTHING:
+        is_optional = len(text) > 2 and text[0] == "(" and text[-1] == ")"
+        if not is_optional and text == token and token != NOTHING:
             self._run = (self._run[0] if self._run else start, start + len(token))
             return
         self._end_run()
         text = text.replace("\\;", ";")
         if text == NOTHING:
-            self._add(NOTHING, NOTHING, nothing=True)
-        elif not optional:
+            self._add(NOTHING, NOTHING, is_nothing=True)
+        elif not is_optional:
             self.add_pieces(self._normalise_text(text, start))
         else:
             # Normalised with and without its brackets, since only some comparisons count it as optional.
@@ -204,11 +204,11 @@ class _NetworkBuilder:
             if not is_single(pieces):
                 self.add_pieces(pieces)
                 return
-            bracketed, bare = first(pieces), first(self._normalise_text(text[1:-1], start + 1))
+            bracketed, bare = first_reading(pieces), first_reading(self._normalise_text(text[1:-1], start + 1))
             if len(bracketed) != len(bare):  # a normalisation has removed or split off the brackets
                 bracketed = bare
             for word, inner in zip(bracketed, bare, strict=True):
-                self._add(word, inner, optional=True)
+                self._add(word, inner, is_optional=True)
 
     def _end_run(self) -> None:
         """Normalises and adds the plain words since the last mark."""
@@ -227,7 +227,7 @@ class _NetworkBuilder:
             for reading in piece:
                 self._node = node
                 for word in reading or (NOTHING,):
-                    self._add(word, word, nothing=not reading)
+                    self._add(word, word, is_nothing=not reading)
                 ends += self._ends
             self._node, self._ends = None, ends
 
@@ -238,12 +238,12 @@ class _NetworkBuilder:
             within = max(error.place.column, 1) - 1 if error.place else 0
             raise self._error(error.what, start + within, error.remedy) from error
 
-    def _add(self, word: str, bare: str, *, optional: bool = False, nothing: bool = False) -> None:
+    def _add(self, word: str, bare: str, *, is_optional: bool = False, is_nothing: bool = False) -> None:
         """Adds an arc from the current node; see `Arc`."""
         if len(self._arcs) == MAX_WORDS:
-            problem = f"more than {MAX_WORDS} words, counting all alternatives, in a text with marks or fragments"
+            problem = f"a text with marks or fragments has more than {MAX_WORDS:,} words, counting all alternatives"
             raise InputError(problem, place=self._place, remedy="Split the utterance into shorter ones")
-        self._arcs.append(Arc(word, bare, self._current_node(), optional, nothing))
+        self._arcs.append(Arc(word, bare, self._current_node(), is_optional, is_nothing))
         self._node, self._ends = None, [len(self._arcs)]
 
     def _current_node(self) -> int:
@@ -258,27 +258,27 @@ class _NetworkBuilder:
         return InputError(problem, place=Place(self._place.file, self._place.line, column), remedy=remedy)
 
 
-Same = Callable[[str, str], bool]
+IsSame = Callable[[str, str], bool]
 
-SUBSTITUTION, MISSING, OPTIONAL, ALONE_NOTHING, BOTH_NOTHING = 4.0, 3.0, 2.0, 0.001, 1.0  # As in sclite.
+SUBSTITUTION, GAP, OPTIONAL, ALONE_NOTHING, BOTH_NOTHING = 4.0, 3.0, 2.0, 0.001, 1.0  # As in sclite.
 MAX_CELLS = 25_000_000
 """Most pairs of words of two networks. 5,000 by 5,000 words take seconds, and some 300 MB."""
 MAX_CELLS_WITH_READINGS = 1_000_000
 """With more pairs of words, readings are chosen before the texts are aligned."""
-_ENDLESS = float("inf")
+_INFINITE = float("inf")
 
 
 def align_networks(
     reference: WordNetwork,
     hypothesis: WordNetwork,
-    same: Same | None = None,
+    is_same: IsSame | None = None,
     *,
     optional_words: bool = False,
     fragments: bool = False,
 ) -> tuple[AlignedWord, ...]:
     """The words of the cheapest way through both, side by side.
 
-    - same: whether two words count as equal; None for plain equality.
+    - is_same: whether two words count as equal; None for plain equality.
     - optional_words: a word `(w)` of the reference that was left out is correct (sclite's -D). In the hypothesis, one
       that was added is correct too, without a reference. If False, `(w)` is a word, and its brackets belong to it.
     - fragments: a fragment `sho-` or `-ow` is correct against a word that begins or ends so (sclite's -F).
@@ -288,7 +288,7 @@ def align_networks(
     check_cells(len(reference.arcs), len(hypothesis.arcs), reference.place)
     reference_side = NetworkSide.of(reference, optional_words, fragments)
     hypothesis_side = NetworkSide.of(hypothesis, optional_words, fragments)
-    return NetworkAlignment(reference_side, hypothesis_side, same).path()
+    return NetworkAlignment(reference_side, hypothesis_side, is_same).path()
 
 
 def check_cells(words: int, others: int, place: Place) -> None:
@@ -308,9 +308,9 @@ def align_readings(reference: Readings, hypothesis: Readings) -> tuple[AlignedWo
     if not (is_single(reference) and is_single(hypothesis)):
         if _total_words(reference) * _total_words(hypothesis) <= MAX_CELLS_WITH_READINGS:
             return _align_window(reference, hypothesis)
-        reference = resolve_readings(reference, first(hypothesis))
-        hypothesis = resolve_readings(hypothesis, first(reference))
-    reference_words, hypothesis_words = first(reference), first(hypothesis)
+        reference = resolve_readings(reference, first_reading(hypothesis))
+        hypothesis = resolve_readings(hypothesis, first_reading(reference))
+    reference_words, hypothesis_words = first_reading(reference), first_reading(hypothesis)
     return side_by_side(reference_words, hypothesis_words, align(reference_words, hypothesis_words))
 
 
@@ -335,7 +335,7 @@ def _align_window(reference: Readings, hypothesis: Readings) -> tuple[AlignedWor
     if start and steps and steps[0].edit in (Edit.DELETION, Edit.INSERTION):
         start, steps = 0, align_networks(chain(window), chain(heard))
     before, after = reference[:start], reference[len(reference) - end :]
-    return (*_correct(before), *steps, *_correct(after))
+    return (*_correct_words(before), *steps, *_correct_words(after))
 
 
 def _common_words(pieces: Iterable[Piece], others: Iterable[Piece]) -> int:
@@ -344,23 +344,23 @@ def _common_words(pieces: Iterable[Piece], others: Iterable[Piece]) -> int:
     return sum(1 for _ in takewhile(lambda pair: isinstance(pair[0], str) and pair[0] == pair[1], pairs))
 
 
-def _correct(words: Readings) -> Iterator[AlignedWord]:
+def _correct_words(words: Readings) -> Iterator[AlignedWord]:
     return (AlignedWord(Edit.CORRECT, word, word) for word in words if isinstance(word, str))
 
 
 @frozen
 class NetworkWord:
-    """A word of a network. text: for comparing. shown: for people. absent: the cost if only one side has the word."""
+    """A word of a network. text: for comparing. shown: for people. gap_cost: the cost if only one side has the word."""
 
     text: str
     shown: str
-    absent: float
-    nothing: bool = False
-    fragment: bool = False
+    gap_cost: float
+    is_nothing: bool = False
+    is_fragment: bool = False
 
     @property
-    def optional(self) -> bool:
-        return self.absent == OPTIONAL
+    def is_optional(self) -> bool:
+        return self.gap_cost == OPTIONAL
 
 
 @frozen
@@ -383,13 +383,13 @@ class NetworkSide:
 
 
 def _network_word(arc: Arc, optional_words: bool, fragments: bool) -> NetworkWord:
-    if arc.nothing:
-        return NetworkWord(arc.written, arc.written, ALONE_NOTHING, nothing=True)
-    if arc.optional and optional_words:
+    if arc.is_nothing:
+        return NetworkWord(arc.written, arc.written, ALONE_NOTHING, is_nothing=True)
+    if arc.is_optional and optional_words:
         # sclite does not see the hyphen of `(-ow)` because of the bracket, but does see that of `(sho-)`.
-        return NetworkWord(arc.bare, f"({arc.bare})", OPTIONAL, fragment=fragments and arc.bare.endswith("-"))
+        return NetworkWord(arc.bare, f"({arc.bare})", OPTIONAL, is_fragment=fragments and arc.bare.endswith("-"))
     is_fragment = fragments and (arc.written.startswith("-") or arc.written.endswith("-"))
-    return NetworkWord(arc.written, arc.written, MISSING, fragment=is_fragment)
+    return NetworkWord(arc.written, arc.written, GAP, is_fragment=is_fragment)
 
 
 def _single(cost: float) -> float:
@@ -415,23 +415,25 @@ class NetworkAlignment:
     whole_substitutions = True
     """Whether the cost of a substitution is a whole number, if neither word is nothing."""
 
-    def __init__(self, reference: NetworkSide, hypothesis: NetworkSide, same: Same | None) -> None:
-        self._reference, self.hypothesis, self._is_same = reference, hypothesis, same
+    def __init__(self, reference: NetworkSide, hypothesis: NetworkSide, is_same: IsSame | None) -> None:
+        self._reference, self.hypothesis, self._is_same = reference, hypothesis, is_same
         self.columns = group_by((word, column) for column, word in enumerate(hypothesis.words) if column)
         self._by_text = group_by((word.text, word) for word in self.columns)
         # Whether words with different texts may be equal.
-        self._loose = same is not None or any(word.fragment for word in (*reference.words, *hypothesis.words))
+        self._may_equal_another_text = is_same is not None or any(
+            word.is_fragment for word in (*reference.words, *hypothesis.words)
+        )
         self._rows: list[Costs] = []
         # For each row, the least cost at each node of the hypothesis.
         self._at_nodes: list[Costs] = []
         # Sums of whole numbers need no rounding.
         whole = self.whole_substitutions and all(
-            word.absent.is_integer() for word in (*reference.words, *hypothesis.words)
+            word.gap_cost.is_integer() for word in (*reference.words, *hypothesis.words)
         )
-        self._stored: Callable[[Iterable[float]], Costs] = list if whole else _single_precision
-        self._absent = [word.absent for word in hypothesis.words]
+        self._to_costs: Callable[[Iterable[float]], Costs] = list if whole else _single_precision
+        self._gap_costs = [word.gap_cost for word in hypothesis.words]
         # Whether the hypothesis has no alternatives, so that each word follows the one before it.
-        self._in_line = len(hypothesis.entering) == len(hypothesis.words) and all(
+        self._is_linear = len(hypothesis.entering) == len(hypothesis.words) and all(
             len(numbers) == 1 for numbers in hypothesis.entering
         )
         self._fill()
@@ -439,7 +441,7 @@ class NetworkAlignment:
     def _fill(self) -> None:
         """Fills the table. Equal words share their costs of pairing, and nodes their least costs of the rows above."""
         width, nodes = len(self.hypothesis.words), len(self.hypothesis.entering)
-        self._add_row(0.0, [_ENDLESS] * width, [_ENDLESS] * nodes, [0.0] * width, 0.0)
+        self._add_row(0.0, [_INFINITE] * width, [_INFINITE] * nodes, [0.0] * width, 0.0)
         pairing_costs: dict[NetworkWord, list[float]] = {}
         merged: dict[int, tuple[Sequence[float], Sequence[float]]] = {}
         for number, word in enumerate(self._reference.words[1:], 1):
@@ -452,13 +454,13 @@ class NetworkAlignment:
             else:
                 if node not in merged:
                     merged[node] = (
-                        self._stored(map(min, *(self._rows[row] for row in entering))),
-                        self._stored(map(min, *(self._at_nodes[row] for row in entering))),
+                        self._to_costs(map(min, *(self._rows[row] for row in entering))),
+                        self._to_costs(map(min, *(self._at_nodes[row] for row in entering))),
                     )
                 above, at_nodes = merged[node]
             if word not in pairing_costs:
                 pairing_costs[word] = self.pairing_costs(word)
-            self._add_row(above[0] + word.absent, above, at_nodes, pairing_costs[word], word.absent)
+            self._add_row(above[0] + word.gap_cost, above, at_nodes, pairing_costs[word], word.gap_cost)
 
     def _add_row(
         self,
@@ -466,21 +468,21 @@ class NetworkAlignment:
         above: Sequence[float],
         diagonal: Sequence[float],
         pairing_costs: list[float],
-        absent: float,
+        gap_cost: float,
     ) -> None:
         """Adds a row, from the rows above it. Storing a cost rounds it to single precision.
 
-        above: the least costs at each word of the hypothesis. diagonal: those at each of its nodes. absent: the cost of
-        leaving out the word of this row.
+        above: the least costs at each word of the hypothesis. diagonal: those at each of its nodes. gap_cost: the cost
+        of leaving out the word of this row.
         """
-        row = self._stored((first_cost,))
-        columns = zip(self.hypothesis.nodes, above, pairing_costs, self._absent, strict=True)
+        row = self._to_costs((first_cost,))
+        columns = zip(self.hypothesis.nodes, above, pairing_costs, self._gap_costs, strict=True)
         next(columns)
-        if self._in_line:
+        if self._is_linear:
             # The only word before the next node is the one just seen.
             for node, up, pair, missing in columns:
                 cost = diagonal[node] + pair
-                up += absent
+                up += gap_cost
                 if up < cost:
                     cost = up
                 left = row[node] + missing
@@ -489,14 +491,14 @@ class NetworkAlignment:
             self._at_nodes.append(row)
             return
         entering = self.hypothesis.entering
-        at_nodes = self._stored((first_cost,))
+        at_nodes = self._to_costs((first_cost,))
         reached = 0
         for node, up, pair, missing in columns:
             while node > reached:
                 reached += 1
                 at_nodes.append(_least(row, entering[reached]))
             cost = diagonal[node] + pair
-            up += absent
+            up += gap_cost
             if up < cost:
                 cost = up
             left = at_nodes[node] + missing
@@ -508,7 +510,7 @@ class NetworkAlignment:
     def pairing_costs(self, word: NetworkWord) -> list[float]:
         """The costs of pairing a word of the reference with each word of the hypothesis."""
         costs = [SUBSTITUTION] * len(self.hypothesis.words)
-        for other in self.columns if self._loose else self._by_text.get(word.text, ()):
+        for other in self.columns if self._may_equal_another_text else self._by_text.get(word.text, ()):
             cost = self.substitution_cost(word, other)
             if cost != SUBSTITUTION:
                 for column in self.columns[other]:
@@ -516,13 +518,13 @@ class NetworkAlignment:
         return costs
 
     def substitution_cost(self, word: NetworkWord, other: NetworkWord) -> float:
-        if word.nothing and other.nothing:
+        if word.is_nothing and other.is_nothing:
             return BOTH_NOTHING
-        return 0.0 if self.equal(word, other) else SUBSTITUTION
+        return 0.0 if self.are_equal(word, other) else SUBSTITUTION
 
-    def equal(self, word: NetworkWord, other: NetworkWord) -> bool:
+    def are_equal(self, word: NetworkWord, other: NetworkWord) -> bool:
         """Whether two words count as equal. A fragment only needs to be a beginning or an end of the other word."""
-        if word.fragment or other.fragment:
+        if word.is_fragment or other.is_fragment:
             for part, whole in ((word.text, other.text), (other.text, word.text)):
                 if len(part) > 1 and part.startswith("-"):
                     return whole.endswith(part[1:])
@@ -532,42 +534,42 @@ class NetworkAlignment:
             return True
         return (
             self._is_same is not None
-            and not word.nothing
-            and not other.nothing
+            and not word.is_nothing
+            and not other.is_nothing
             and self._is_same(word.text, other.text)
         )
 
     def path(self) -> tuple[AlignedWord, ...]:
         """The words side by side: the way back from the ends, in reverse."""
         steps: list[AlignedWord] = []
-        row, column = self._first_least(self._reference.entering[-1], self.hypothesis.entering[-1])
+        row, column = self._cheapest_cell(self._reference.entering[-1], self.hypothesis.entering[-1])
         while row or column:
             last = row, column
-            row, column = self._back(row, column)
+            row, column = self._previous_cell(row, column)
             step = self._step(last[0] if row != last[0] else 0, last[1] if column != last[1] else 0)
             if step is not None:
                 steps.append(step)
         return tuple(reversed(steps))
 
-    def _first_least(self, rows: tuple[int, ...], columns: tuple[int, ...]) -> tuple[int, int]:
+    def _cheapest_cell(self, rows: tuple[int, ...], columns: tuple[int, ...]) -> tuple[int, int]:
         """The first of the cheapest cells, by the order of the reference, then that of the hypothesis."""
         if len(rows) == len(columns) == 1:
             return rows[0], columns[0]
         return min(product(rows, columns), key=lambda cell: self._rows[cell[0]][cell[1]])
 
-    def _back(self, row: int, column: int) -> tuple[int, int]:
+    def _previous_cell(self, row: int, column: int) -> tuple[int, int]:
         """The previous cell on the cheapest way."""
         if not row:
-            return self._first_least((0,), self.hypothesis.before(column))
+            return self._cheapest_cell((0,), self.hypothesis.before(column))
         if not column:
-            return self._first_least(self._reference.before(row), (0,))
+            return self._cheapest_cell(self._reference.before(row), (0,))
         word, other = self._reference.words[row], self.hypothesis.words[column]
-        pair = self._first_least(self._reference.before(row), self.hypothesis.before(column))
-        left_out = self._first_least(self._reference.before(row), (column,))
-        added = self._first_least((row,), self.hypothesis.before(column))
+        pair = self._cheapest_cell(self._reference.before(row), self.hypothesis.before(column))
+        left_out = self._cheapest_cell(self._reference.before(row), (column,))
+        added = self._cheapest_cell((row,), self.hypothesis.before(column))
         substitution = _single(self._rows[pair[0]][pair[1]] + self.substitution_cost(word, other))
-        deletion = _single(self._rows[left_out[0]][left_out[1]] + word.absent)
-        insertion = _single(self._rows[added[0]][added[1]] + other.absent)
+        deletion = _single(self._rows[left_out[0]][left_out[1]] + word.gap_cost)
+        insertion = _single(self._rows[added[0]][added[1]] + other.gap_cost)
         if substitution <= deletion and substitution <= insertion:
             return pair
         return left_out if deletion < insertion else added
@@ -577,14 +579,14 @@ class NetworkAlignment:
         over nothing (`@`) only."""
         word, other = self._reference.words[row], self.hypothesis.words[column]
         if not column:
-            edit = Edit.CORRECT if word.optional else Edit.DELETION
-            return None if word.nothing else AlignedWord(edit, word.shown, "")
+            edit = Edit.CORRECT if word.is_optional else Edit.DELETION
+            return None if word.is_nothing else AlignedWord(edit, word.shown, "")
         if not row:
-            edit = Edit.CORRECT if other.optional else Edit.INSERTION
-            return None if other.nothing else AlignedWord(edit, "", other.shown)
-        if word.nothing and other.nothing:
+            edit = Edit.CORRECT if other.is_optional else Edit.INSERTION
+            return None if other.is_nothing else AlignedWord(edit, "", other.shown)
+        if word.is_nothing and other.is_nothing:
             return None
-        edit = Edit.CORRECT if self.equal(word, other) else Edit.SUBSTITUTION
+        edit = Edit.CORRECT if self.are_equal(word, other) else Edit.SUBSTITUTION
         return AlignedWord(edit, word.shown, other.shown)
 
 

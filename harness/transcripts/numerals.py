@@ -34,8 +34,8 @@ def cardinal(number: int) -> str:
     if number < 20:
         return _ONES[number]
     if number < 100:
-        rest = number % 10
-        return _TENS[number // 10 - 2] + (f" {_ONES[rest]}" if rest else "")
+        units = number % 10
+        return _TENS[number // 10 - 2] + (f" {_ONES[units]}" if units else "")
     for scale, name in _SCALES:
         if number >= scale:
             head = f"{cardinal(number // scale)} {name}"
@@ -71,8 +71,9 @@ def integer(text: str, *, grouped: bool = False) -> list[str]:
     plain = cardinal(number)
     readings = [plain, *_readings_with_a(plain)]
     if 1100 <= number <= 9999 and number // 100 % 10:
-        rest = number % 100
-        readings.append(f"{cardinal(number // 100)} hundred" + (f" {cardinal(rest)}" if rest else ""))
+        below_hundred = number % 100
+        tail = f" {cardinal(below_hundred)}" if below_hundred else ""
+        readings.append(f"{cardinal(number // 100)} hundred{tail}")
     readings += _readings_by_pairs(text)
     if len(text) == 4 and not grouped and (1100 <= number <= 1999 or 2010 <= number <= 2099):
         readings = [

@@ -17,7 +17,7 @@ from harness.transcripts.scoring import Scoring
 
 Rows = NDArray[np.intp]
 Numbers = NDArray[Any]
-APART = 2
+SEPARATING_WORDS = 2
 """After this many words in a row that both systems have correct, errors count as independent of the earlier ones, as in
 sc_stats."""
 
@@ -77,11 +77,11 @@ def paired_tests(
         [left - right for left, right in _segments_of(first, second, first_rows, second_rows)], np.int64
     )
     return (
-        PairedTest(PairedBy.WORDS, unit, len(errors), *_better(errors), p),
+        PairedTest(PairedBy.WORDS, unit, len(errors), *_better_counts(errors), p),
         PairedTest(PairedBy.RECOGNISED, "utterances", recognised.total, *discordant, recognised.p),
-        PairedTest(PairedBy.SEGMENTS, "segments", len(segments), *_better(segments), matched_pairs(segments)),
-        PairedTest(PairedBy.SIGNS, unit, len(rates), *_better(rates), mcnemar(*_better(rates))),
-        PairedTest(PairedBy.RANKS, unit, len(rates), *_better(rates), signed_ranks(rates)),
+        PairedTest(PairedBy.SEGMENTS, "segments", len(segments), *_better_counts(segments), matched_pairs(segments)),
+        PairedTest(PairedBy.SIGNS, unit, len(rates), *_better_counts(rates), mcnemar(*_better_counts(rates))),
+        PairedTest(PairedBy.RANKS, unit, len(rates), *_better_counts(rates), signed_ranks(rates)),
     )
 
 
@@ -97,7 +97,7 @@ def adjust_for_pairs(pairs: Sequence[Sequence[PairedTest]]) -> list[tuple[Paired
     return list(zip(*tests_by_kind, strict=True))
 
 
-def _better(differences: Numbers) -> tuple[int, int]:
+def _better_counts(differences: Numbers) -> tuple[int, int]:
     """Number of units in which the first has fewer errors, and of those in which the second has."""
     return int(np.count_nonzero(differences < 0)), int(np.count_nonzero(differences > 0))
 
@@ -112,8 +112,8 @@ def _segments_of(first: Scoring, second: Scoring, first_rows: Rows, second_rows:
 
 
 def segment_errors(first: str, second: str) -> Iterator[tuple[int, int]]:
-    """For each segment with an error, the number of errors in each path. APART words that both have correct end a
-    segment.
+    """For each segment with an error, the number of errors in each path. A segment ends after SEPARATING_WORDS words
+    that both have correct.
 
     If alternatives gave the two systems references of different lengths, the whole utterance is one segment.
     Source: Gillick & Cox, ICASSP (1989), 532–535, segmented as by NIST's sc_stats.
@@ -122,7 +122,11 @@ def segment_errors(first: str, second: str) -> Iterator[tuple[int, int]]:
         yield len(first) - first.count("C"), len(second) - second.count("C")
         return
     left = right = correct = 0
-    for step, inserted, step_of_other, inserted_of_other in zip(*_words(first), *_words(second), strict=True):
+    steps, insertions = _words_and_insertions(first)
+    other_steps, other_insertions = _words_and_insertions(second)
+    for step, inserted, step_of_other, inserted_of_other in zip(
+        steps, insertions, other_steps, other_insertions, strict=True
+    ):
         left, right = left + inserted, right + inserted_of_other
         if inserted or inserted_of_other:
             correct = 0
@@ -132,14 +136,14 @@ def segment_errors(first: str, second: str) -> Iterator[tuple[int, int]]:
             correct = 0
             left += 1 if step in "SD" else 0
             right += 1 if step_of_other in "SD" else 0
-        if correct >= APART and (left or right):
+        if correct >= SEPARATING_WORDS and (left or right):
             yield left, right
             left = right = 0
     if left or right:
         yield left, right
 
 
-def _words(path: str) -> tuple[str, list[int]]:
+def _words_and_insertions(path: str) -> tuple[str, list[int]]:
     """The letter of each reference word (C, S or D), with an E for the end. Then the number of words inserted before
     each of them."""
     return path.replace("I", "") + "E", [len(gap) for gap in re.split("[CSD]", path)]

@@ -17,7 +17,7 @@ from harness.model.trial import Trial
 from harness.statistics.word_intervals import MIN_QUERIES, wer_interval
 from harness.transcripts.alignment import count
 from harness.transcripts.networks import align_readings
-from harness.transcripts.readings import Readings, Words, first, have_common_reading, rewrite, without_beginning
+from harness.transcripts.readings import Readings, Words, first_reading, have_common_reading, rewrite, without_beginning
 from harness.transcripts.words import best_of, normalise, readings
 
 
@@ -58,8 +58,8 @@ def _judge(heard: str, rule: RecognitionRule, wake_phrases: Words, texts: Words)
     reference and its alternatives."""
     heard_readings = readings_of(heard, rule)
     phrases = [readings_of(phrase, rule) for phrase in wake_phrases]
-    rests = [without_beginning(heard_readings, wake) for wake in phrases if wake]
-    candidates = [heard_readings, *(rest for rest in rests if rest is not None)]
+    remainders = [without_beginning(heard_readings, wake) for wake in phrases if wake]
+    candidates = [heard_readings, *(remainder for remainder in remainders if remainder is not None)]
     references = [readings_of(text, rule) for text in texts]
     paths = [align_readings(*_comparable(reference, words, rule)) for words in candidates for reference in references]
     counts = [count("".join(word.edit.value for word in path)) for path in paths]
@@ -69,7 +69,7 @@ def _judge(heard: str, rule: RecognitionRule, wake_phrases: Words, texts: Words)
 
 def words_of(text: str, rule: RecognitionRule) -> Words:
     """The words of any text, such as a device's response, under a rule; in the first of several readings."""
-    return first(readings_of(text, rule))
+    return first_reading(readings_of(text, rule))
 
 
 def readings_of(text: str, rule: RecognitionRule) -> Readings:

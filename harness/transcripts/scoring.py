@@ -6,32 +6,20 @@ of thousands of utterances need little memory; words and paths of an utterance a
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
 
-from harness.base.text_file import Problems
-from harness.model.choices import MarkScope, TextUnit
+from harness.model.choices import TextUnit
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
 from harness.statistics.confidence import ConfidenceFigures, confidence_figures
-from harness.transcripts import snor
 from harness.transcripts.alignment import Alignments, Groups, WordColumns, count, side_by_side
-from harness.transcripts.chosen_readings import choose_readings
-from harness.transcripts.networks import (
-    TextNetworks,
-    WordNetwork,
-    align_networks,
-    align_readings,
-    chain,
-    is_plain,
-    parse,
-)
-from harness.transcripts.readings import Piece, Readings, is_single
+from harness.transcripts.networks import TextNetworks
+from harness.transcripts.row_networks import align_rows_by_networks
 from harness.transcripts.words import WordRules, with_homophones
 
 Paired = tuple[Transcripts, Transcripts, tuple[str, ...], tuple[str, ...]]
@@ -100,7 +88,7 @@ def confusions(scoring: Scoring) -> Confusions:
     inserted: Counter[str] = Counter()
     deleted: Counter[str] = Counter()
     substituted: Counter[str] = Counter()
-    recognised: Counter[str] = Counter()
+    falsely_recognised: Counter[str] = Counter()
     for (reference, hypothesis), times in Counter(scoring.errors()).items():
         if not reference:
             inserted[hypothesis] += times
@@ -109,19 +97,19 @@ def confusions(scoring: Scoring) -> Confusions:
         else:
             pairs[reference, hypothesis] = times
             substituted[reference] += times
-            recognised[hypothesis] += times
+            falsely_recognised[hypothesis] += times
     return Confusions(
         pairs=_sort_by_frequency(pairs),
         inserted=_sort_by_frequency(inserted),
         deleted=_sort_by_frequency(deleted),
         substituted=_sort_by_frequency(substituted),
-        falsely_recognised=_sort_by_frequency(recognised),
+        falsely_recognised=_sort_by_frequency(falsely_recognised),
     )
 
 
 def _sort_by_frequency(counts: Counter[Words]) -> tuple[tuple[Words, int], ...]:
     """The counts, the most frequent first, equally frequent ones in alphabetical order."""
-    return tuple(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+    return tuple(sorted(counts.items(), key=lambda word_count: (-word_count[1], word_count[0])))
 
 
 PATHS_PER_CHUNK = 4096
@@ -161,8 +149,8 @@ class Scoring:
     """The counts of each utterance, in the same order. A row is an index into it."""
     groups: Groups
     """For each utterance, the index of its speaker in by_speaker."""
-    _absent: frozenset[str]
-    _shown: tuple[Sequence[str], Sequence[str]]
+    _missing_ids: frozenset[str]
+    _shown_texts: tuple[Sequence[str], Sequence[str]]
     _alignments: Alignments
     _networks: TextNetworks
     queries: Groups | None = None
@@ -176,12 +164,12 @@ class Scoring:
     @property
     def missing(self) -> int:
         """Number of references without a hypothesis whose words count as deleted."""
-        return len(self._absent)
+        return len(self._missing_ids)
 
     @property
     def dropped(self) -> int:
         """Number of references without a hypothesis that were left out on request."""
-        return len(self.without_hypothesis) - len(self._absent)
+        return len(self.without_hypothesis) - len(self._missing_ids)
 
     @property
     def empty_references(self) -> int:
@@ -203,7 +191,7 @@ class Scoring:
 
     def utterances(self, rows: Sequence[int] | None = None) -> Iterator[ScoredUtterance]:
         """The utterances of the given rows, in their order; None for all. Far quicker than one call for each."""
-        references, hypotheses = self._shown
+        references, hypotheses = self._shown_texts
         rows = range(len(self)) if rows is None else rows
         for row, path in zip(rows, self.paths(rows), strict=True):
             words = self._networks.get(row)
@@ -213,7 +201,7 @@ class Scoring:
 
     def errors(self) -> Iterator[tuple[str, str]]:
         """The reference word and the hypothesis word of each error; "" for none. Far quicker than `utterances`."""
-        references, hypotheses = self._shown
+        references, hypotheses = self._shown_texts
         rows = self.with_errors()
         for row, path in zip(rows, self.paths(rows), strict=True):
             network = self._networks.get(row)
@@ -229,7 +217,7 @@ class Scoring:
 
     def is_missing(self, index: int) -> bool:
         """Whether the utterance in a row has no hypothesis, and counts as deleted."""
-        return self.ids[index] in self._absent
+        return self.ids[index] in self._missing_ids
 
 
 Aligner = Callable[[Transcripts, Transcripts, tuple[Sequence[str], Sequence[str]]], TextNetworks]
@@ -237,23 +225,23 @@ Aligner = Callable[[Transcripts, Transcripts, tuple[Sequence[str], Sequence[str]
 hypotheses), and their normalised texts."""
 
 
-class WordNumbers(dict[str, int]):
-    """How many words a normalisation makes of each word alone."""
+class WordExpansion(dict[str, int]):
+    """The number of words that a normalisation makes of each word alone. Computed at the first look-up of a word."""
 
-    def __init__(self, wording: WordRules) -> None:
+    def __init__(self, word_rules: WordRules) -> None:
         super().__init__()
-        self._wording = wording
+        self._word_rules = word_rules
 
     def __missing__(self, word: str) -> int:
         try:
-            self[word] = len(self._wording(word))
+            self[word] = len(self._word_rules(word))
         except InputError:  # a mark of .sro text that another word closes
             self[word] = 0
         return self[word]
 
-    def are_one(self, words: Sequence[str]) -> bool:
-        """Whether each word remains one. If not, nothing shows which of the normalised words is which, even if there
-        are as many. Marks of alternatives do not count."""
+    def keeps_each(self, words: Sequence[str]) -> bool:
+        """Whether each word remains one word. If not, nothing shows which of the normalised words came from which,
+        even if their number is the same. Marks of alternatives do not count."""
         marks = _ALTERNATIVE_MARKS if "{" in words else ()
         return all(self[word] == 1 for word in words if word not in marks)
 
@@ -261,22 +249,22 @@ class WordNumbers(dict[str, int]):
 _ALTERNATIVE_MARKS = frozenset("{}/@")
 
 
-def word_confidences(scoring: Scoring, hypotheses: Transcripts, wording: WordRules) -> ConfidenceFigures | None:
+def word_confidences(scoring: Scoring, hypotheses: Transcripts, word_rules: WordRules) -> ConfidenceFigures | None:
     """How reliable the confidences of a scoring's words are; None if no word has a confidence from 0 to 1.
 
     The words of an utterance are left out if the normalisation splits or drops any of them.
     """
     confidences_by_id: dict[str, tuple[float | None, ...]] = {}
     if hypotheses.confidences and scoring.unit is TextUnit.WORD:
-        word_numbers = WordNumbers(wording)
+        word_expansion = WordExpansion(word_rules)
         confidences_by_id = {
             id_: confidences
             for id_, confidences, text in zip(hypotheses.ids, hypotheses.confidences, hypotheses.texts, strict=True)
-            if word_numbers.are_one(text.split())
+            if word_expansion.keeps_each(text.split())
         }
     if not confidences_by_id:
         return None
-    values: list[float] = []
+    scored_confidences: list[float] = []
     correct_flags: list[bool] = []
     left_out = 0
     for utterance in scoring.utterances():
@@ -289,15 +277,15 @@ def word_confidences(scoring: Scoring, hypotheses: Transcripts, wording: WordRul
             if value is None or not 0 <= value <= 1:
                 left_out += 1
             else:
-                values.append(value)
+                scored_confidences.append(value)
                 correct_flags.append(correct)
-    return confidence_figures(values, correct_flags, left_out) if values else None
+    return confidence_figures(scored_confidences, correct_flags, left_out) if scored_confidences else None
 
 
 def score(
     references: Transcripts,
     hypotheses: Transcripts,
-    wording: WordRules,
+    word_rules: WordRules,
     normalisation: str = "",
     *,
     speakers_of: Callable[[Sequence[str]], Sequence[str]] | None = None,
@@ -305,27 +293,27 @@ def score(
     optional_words: bool = False,
     fragments: bool = False,
     title: str = "",
-    aligned: Aligner | None = None,
+    aligner: Aligner | None = None,
 ) -> Scoring:
     """Scores `hypotheses` (paired by id) against `references`; InputError if a text cannot be read.
 
-    - normalisation: name of the normalisation; "" for that of the wording.
+    - normalisation: name of the normalisation; "" for that of the word_rules.
     - speakers_of: returns the speakers of ids, if the file names none.
     - drop_missing: leave out references without a hypothesis, as sclite does. If False, all their words are deleted.
     - optional_words, fragments: see align_networks.
     - title: name of the system; "" for that of the file of hypotheses.
-    - aligned: aligns the words of all rows; None for sclite's alignment.
+    - aligner: aligns the words of all rows; None for sclite's alignment.
     """
     references, outputs, absent, surplus = pair_up(references, hypotheses, drop=drop_missing)
-    pieces = wording.all_readings(references), wording.all_readings(outputs)
-    shown = wording.texts(references, pieces[0]), wording.texts(outputs, pieces[1])
-    if aligned is not None:
-        networks = aligned(references, outputs, shown)
+    pieces = word_rules.all_readings(references), word_rules.all_readings(outputs)
+    shown = word_rules.texts(references, pieces[0]), word_rules.texts(outputs, pieces[1])
+    if aligner is not None:
+        networks = aligner(references, outputs, shown)
     else:
-        networks, shown = _align_networks_of_rows(
-            references, outputs, shown, pieces, wording, optional_words=optional_words, fragments=fragments
+        networks, shown = align_rows_by_networks(
+            references, outputs, shown, pieces, word_rules, optional_words=optional_words, fragments=fragments
         )
-    compared = (with_homophones(shown[0]), with_homophones(shown[1])) if wording.has_homophones else shown
+    compared = (with_homophones(shown[0]), with_homophones(shown[1])) if word_rules.has_homophones else shown
     if networks:
         compared = _blank_out(compared[0], networks), _blank_out(compared[1], networks)
     alignments = Alignments(*compared, place_of=lambda row: Place(references.file, references.lines[row]))
@@ -341,7 +329,7 @@ def score(
     by_speaker = tuple(zip(names, columns.grouped(groups, len(names)), strict=True))
     return Scoring(
         title=title or hypotheses.file,
-        normalisation=normalisation or wording.name,
+        normalisation=normalisation or word_rules.name,
         totals=WordCounts.total(counts for _, counts in by_speaker),
         by_speaker=by_speaker,
         without_hypothesis=absent,
@@ -350,11 +338,11 @@ def score(
         speakers=speakers,
         columns=columns,
         groups=groups,
-        _absent=frozenset(() if drop_missing else absent),
-        _shown=shown,
+        _missing_ids=frozenset(() if drop_missing else absent),
+        _shown_texts=shown,
         _alignments=alignments,
         _networks=networks,
-        unit=wording.unit,
+        unit=word_rules.unit,
     )
 
 
@@ -387,141 +375,3 @@ def _word_pair(word: AlignedWord) -> tuple[str, str]:
 
 def _split(text: str) -> list[str]:
     return text.split(" ") if text else []
-
-
-_FRAGMENT = re.compile(r"(?:^|\s)-\S|\S-(?:\s|$)")
-
-
-def _align_networks_of_rows(
-    references: Transcripts,
-    hypotheses: Transcripts,
-    shown: tuple[Sequence[str], Sequence[str]],
-    pieces: tuple[Sequence[Readings] | None, Sequence[Readings] | None],
-    wording: WordRules,
-    *,
-    optional_words: bool,
-    fragments: bool,
-) -> tuple[TextNetworks, tuple[Sequence[str], Sequence[str]]]:
-    """Aligns the pairs that only networks can align. Returns their words by row, and the texts with which the others
-    are aligned. InputError with the place of a mark that is wrong.
-
-    shown: the normalised texts, which are compared unless marks are read. pieces: the readings of the texts; None if
-    each has only one.
-    """
-    in_references, in_hypotheses = wording.reads_marks
-    reference_side = _TextSide(references, shown[0], pieces[0], wording, in_references, MarkScope.NONE)
-    hypothesis_side = _TextSide(hypotheses, shown[1], pieces[1], wording, in_hypotheses, MarkScope.REFERENCE)
-    rows: set[int] = set()
-    for side in (reference_side, hypothesis_side):
-        if side.marked:
-            rows |= _marked_rows(side.texts, lambda text: not is_plain(text))
-        if fragments:
-            rows |= _marked_rows(side.texts, lambda text: _FRAGMENT.search(text) is not None)
-    same_sound = _same_sound if wording.has_homophones else None
-    aligned_by_row: dict[int, tuple[AlignedWord, ...]] = {}
-    if wording.has_readings:
-        aligned_by_row, shown = _align_further_readings(reference_side, hypothesis_side, rows)
-    if not rows:
-        return aligned_by_row, shown
-    problems = Problems(references.file)
-    for row in sorted(rows):
-        try:
-            aligned_by_row[row] = align_networks(
-                reference_side.network(row, hypothesis_side),
-                hypothesis_side.network(row, reference_side),
-                same_sound,
-                optional_words=optional_words,
-                fragments=fragments,
-            )
-        except InputError as error:
-            problems.add_error(error)
-    problems.refuse()
-    return aligned_by_row, shown
-
-
-@frozen
-class _TextSide:
-    """The texts of one file. pieces: their readings; None if each has only one. marked: whether marks are read in them.
-    unread: the option value with which they would not be read, for error messages."""
-
-    transcripts: Transcripts
-    normalised: Sequence[str]
-    pieces: Sequence[Readings] | None
-    wording: WordRules
-    marked: bool
-    unread: MarkScope
-
-    def readings(self, row: int) -> Readings:
-        """The readings of a text in which no marks are read."""
-        return tuple(self.normalised[row].split()) if self.pieces is None else self.pieces[row]
-
-    @property
-    def texts(self) -> Sequence[str]:
-        """The texts that may have marks or fragments."""
-        return self.transcripts.texts if self.marked else self.normalised
-
-    def network(self, row: int, other: _TextSide) -> WordNetwork:
-        """The network of a text, with its marks if they are read. InputError with the place of a mark that is wrong.
-
-        other: the side with which it is compared.
-        """
-        if not self.wording.has_readings:
-            return self._network(row, lambda pieces: pieces)
-        from harness.transcripts.spoken_words import comparable  # here, since its lists take a while to read
-
-        others: list[Piece] = []  # of all alternatives
-
-        def note(pieces: Readings) -> Readings:
-            others.extend(pieces)
-            return pieces
-
-        other._network(row, note)
-        return self._network(row, lambda pieces: comparable(pieces, tuple(others))[0])
-
-    def _network(self, row: int, prepare: Callable[[Readings], Readings]) -> WordNetwork:
-        """As `network`. prepare: returns the pieces to take for those of the words between two marks."""
-        place, text = Place(self.transcripts.file, self.transcripts.lines[row]), self.transcripts.texts[row]
-        if not self.marked:
-            pieces = prepare(self.readings(row))
-            return chain(self.wording.split(pieces) if self.wording.has_readings else pieces, place)
-        try:
-            return parse(text, lambda words: self.wording.split(prepare(self.wording.readings(words))), place)
-        except InputError as error:
-            remedy = f"{error.remedy}; or do not read marks here: --marks {self.unread.value}"
-            raise InputError(error.what, place=error.place, remedy=remedy) from error
-
-
-def _align_further_readings(
-    reference: _TextSide, hypothesis: _TextSide, marked_rows: set[int]
-) -> tuple[dict[int, tuple[AlignedWord, ...]], tuple[Sequence[str], Sequence[str]]]:
-    """Chooses the readings of pairs without marks whose first readings differ. Returns all texts in these readings, and
-    by row the words of those pairs that only networks can align."""
-    from harness.transcripts.spoken_words import comparable  # here, since its lists take a while to read
-
-    references, hypotheses = list(reference.normalised), list(hypothesis.normalised)
-    rows: list[int] = []
-    pairs: list[tuple[Readings, Readings]] = []
-    for row, (words, heard) in enumerate(zip(references, hypotheses, strict=True)):
-        if words != heard and words and heard and row not in marked_rows:
-            pieces, others = comparable(reference.readings(row), hypothesis.readings(row))
-            if not (is_single(pieces) and is_single(others)):
-                rows.append(row)
-                pairs.append((reference.wording.split(pieces), reference.wording.split(others)))
-    aligned_by_row: dict[int, tuple[AlignedWord, ...]] = {}
-    for row, pair, texts in zip(rows, pairs, choose_readings(pairs), strict=True):
-        if texts is None:
-            aligned_by_row[row] = align_readings(*pair)
-        else:
-            references[row], hypotheses[row] = texts
-    return aligned_by_row, (references, hypotheses)
-
-
-def _marked_rows(texts: Sequence[str], has_mark: Callable[[str], bool]) -> set[int]:
-    """Rows of texts with a mark. All texts are searched as one first, since most files have no marks."""
-    if not has_mark("\n".join(texts)):
-        return set()
-    return {row for row, text in enumerate(texts) if has_mark(text)}
-
-
-def _same_sound(word: str, other: str) -> bool:
-    return snor.homophone(word) == snor.homophone(other)

@@ -112,7 +112,7 @@ def refuse_nul(line: str, place: Place) -> None:
     position = line.find("\0")
     if position >= 0:
         raise _error(
-            "there is a NUL character here", "Remove it, or check whether this is a text file", place, position
+            "there is a NUL character here", "Remove the character, or check that this is a text file", place, position
         )
 
 
@@ -199,7 +199,7 @@ class _TokenReader:
         if not self._open or self._open[-1][0] != opener:
             if any(opener == open_sign for open_sign, _ in self._open):
                 raise self._not_closed_error(f"before the {part!r} that encloses it")
-            remedy = f"Put a {opener!r} before it, or remove it"
+            remedy = f"Add the matching {opener!r}, or remove the {part!r}"
             raise _error(f"there is a {part!r} without its {opener!r}", remedy, self._place, position)
         self._open.pop()
         if part == ">":
@@ -226,7 +226,7 @@ class _TokenReader:
     def _not_closed_error(self, location: str) -> InputError:
         part, position = self._open[-1]
         problem = f"the {part!r} is not closed {location}"
-        return _error(problem, f"Put its {_CLOSER[part]!r} where it ends, or remove it", self._place, position)
+        return _error(problem, f"Add the matching {_CLOSER[part]!r}, or remove the {part!r}", self._place, position)
 
     def _cue_error(self, position: int) -> InputError:
         """The error for a round bracket that begins neither an edit cue nor the utterance id."""
@@ -425,11 +425,11 @@ def _place_tokens(pieces: Iterable[Token], form: SnorForm) -> list[str]:
     placed_words: list[str] = []
     stack: list[str | _Slot] = [root]
     while stack:
-        entry = stack.pop()
-        if isinstance(entry, str):
-            placed_words.append(entry)
+        word_or_slot = stack.pop()
+        if isinstance(word_or_slot, str):
+            placed_words.append(word_or_slot)
         else:
-            stack.extend(reversed(entry))
+            stack.extend(reversed(word_or_slot))
     return placed_words
 
 

@@ -80,7 +80,7 @@ _SHORT_SCALES = {"k": "thousand", "m": "million", "mn": "million", "bn": "billio
 @frozen
 class Token:
     """A token of a text. kind: name of the group of _TOKEN that matched. text: raw in lower case. spaced: whether a
-    space precedes it. alone: its readings if they are the same everywhere, except before _JOINING; else None.
+    space precedes it. alone: its readings if they are the same everywhere, except before one of _JOINERS; else None.
     """
 
     kind: str
@@ -189,7 +189,7 @@ class _EnglishReader:
         hour, minute = map(int, token.text.split(":"))
         if hour > 24:
             minutes = numerals.integer(f"{minute:02}")
-            self._add([f"{head} {two}" for head in numerals.integer(str(hour)) for two in minutes])
+            self._add([f"{head} {tail}" for head in numerals.integer(str(hour)) for tail in minutes])
         else:
             self._add(numerals.times(hour, minute), numeric=True)
 
@@ -212,14 +212,13 @@ class _EnglishReader:
     def _read_fraction(self, token: Token) -> None:
         top, bottom = re.split("[/⁄]", token.text)
         readings = numerals.fractions(int(top), int(bottom))
-        whole = self.numeric and self._previous().kind == "number" and int(top) < int(bottom)
-        if whole:
-            # After a whole number, as in "two and a half".
+        follows_whole_number = self.numeric and self._previous().kind == "number" and int(top) < int(bottom)
+        if follows_whole_number:  # as in "two and a half"
             readings = [reading for reading in readings if not reading.endswith(("of", " a"))]
             self._add([*(f"and {reading}" for reading in readings), *readings], numeric=True)
             return
         if "/" in token.text and (int(top) >= int(bottom) or int(bottom) > 10):
-            in_pairs = [f"{head} {two}" for head in numerals.integer(top) for two in numerals.integer(bottom)]
+            in_pairs = [f"{head} {tail}" for head in numerals.integer(top) for tail in numerals.integer(bottom)]
             readings = [*in_pairs, *readings]
         self._add(readings, numeric=True)
 
@@ -329,8 +328,9 @@ class _EnglishReader:
             words = [piece.text for piece in tokens[: 2 * length - 1] if piece.text != "-" or piece.spaced][:length]
             if len(words) == length and tuple(words) in PHRASES:
                 token_count = 0
-                while length:
-                    length -= tokens[token_count].text != "-"
+                while length:  # hyphens between the words are passed over, but do not count as words
+                    if tokens[token_count].text != "-":
+                        length -= 1
                     token_count += 1
                 self.position += token_count - 1
                 self._add([PHRASES[tuple(words)]])
@@ -403,10 +403,10 @@ class _EnglishReader:
 
     def _read_noon(self, token: Token) -> bool:
         """Reads noon as twelve p m too, and midnight as twelve a m."""
-        half = {"noon": "p", "midnight": "a"}.get(token.text)
-        if half is None:
+        half_of_day = {"noon": "p", "midnight": "a"}.get(token.text)
+        if half_of_day is None:
             return False
-        names = [token.text, f"{half}m", f"{half} m"]
+        names = [token.text, f"{half_of_day}m", f"{half_of_day} m"]
         twelve = self._previous().text in ("12", "twelve", "12:00")
         self._add(names if twelve else [token.text, *(f"twelve {name}" for name in names)])
         return True

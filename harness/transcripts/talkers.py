@@ -85,7 +85,7 @@ class PairedTalkers:
 
 
 def pair_talkers(
-    reference: Segments, hypothesis: Segments, wording: WordRules, by: SpeakerPairing, collar_s: float = COLLAR_S
+    reference: Segments, hypothesis: Segments, word_rules: WordRules, by: SpeakerPairing, collar_s: float = COLLAR_S
 ) -> PairedTalkers:
     """Pairs the speakers of each recording so that there are as few errors as possible. InputError for recordings that
     the reference does not have, and if the computation would be too large.
@@ -95,12 +95,19 @@ def pair_talkers(
     paired if the middle of the hypothesis's word lies within collar_s of the reference's word. ORC: a row is a stream
     of the hypothesis. Each reference segment goes to the stream with the fewest errors, regardless of its speaker.
     """
-    reference_recordings = _words_by_recording(reference, wording)
-    hypothesis_recordings = _words_by_recording(hypothesis, wording)
-    if strangers := [name for name in hypothesis_recordings if name not in reference_recordings]:
-        first = next(segment for segment in hypothesis.segments if segment.file.lower() == strangers[0])
+    reference_recordings = _words_by_recording(reference, word_rules)
+    if not reference_recordings:
+        problem = "every segment of the reference is marked to be ignored"
+        raise InputError(problem, place=Place(reference.file), remedy="Choose a reference with segments to score")
+    hypothesis_recordings = _words_by_recording(hypothesis, word_rules)
+    if unknown_recordings := [name for name in hypothesis_recordings if name not in reference_recordings]:
+        first = next(segment for segment in hypothesis.segments if segment.file.lower() == unknown_recordings[0])
         problem = f"the reference contains nothing for recording {first.file!r}"
-        raise InputError(problem, place=Place(hypothesis.file, first.line), remedy="Spell it as the reference does")
+        raise InputError(
+            problem,
+            place=Place(hypothesis.file, first.line),
+            remedy="Spell the recording as in the reference, or remove its segments",
+        )
     reference_names = {speaker.speaker for speakers in reference_recordings.values() for speaker in speakers}
     reference_rows: list[tuple[str, str, list[str], int]] = []
     hypotheses: list[list[str] | None] = []
@@ -120,9 +127,6 @@ def pair_talkers(
             aligned[len(reference_rows)] = side_by_side(reference_words, hypothesis_words or [], path)
             reference_rows.append((f"{recording}-{speaker}", speaker, reference_words, speakers[0].segments[0].line))
             hypotheses.append(hypothesis_words)
-    if not reference_rows:
-        problem = "the reference has no segment that counts"
-        raise InputError(problem, place=Place(reference.file), remedy="Choose another file")
     ids, names, texts, lines = zip(*reference_rows, strict=True)
     rows = [row for row, words in enumerate(hypotheses) if words is not None]
     return PairedTalkers(
@@ -140,10 +144,10 @@ def pair_talkers(
     )
 
 
-def _words_by_recording(segmentation: Segments, wording: WordRules) -> dict[str, list[_SpeakerWords]]:
+def _words_by_recording(segmentation: Segments, word_rules: WordRules) -> dict[str, list[_SpeakerWords]]:
     """The speakers of each recording, by its name in lower case, in the order of their first segments."""
     rows = [segment for segment in segmentation.segments if not segment.ignored]
-    texts = wording.texts(
+    texts = word_rules.texts(
         Transcripts(
             segmentation.file,
             tuple(map(str, range(len(rows)))),
@@ -268,8 +272,13 @@ def _assign_streams(
 ) -> list[_Row]:
     """A row for each stream of the hypothesis, with the reference segments that fit it best."""
     utterances = sorted(
-        (pair for speaker in speakers for pair in zip(speaker.utterances, speaker.segments, strict=True) if pair[0]),
-        key=lambda pair: (pair[1].start_s, pair[1].line),
+        (
+            (words, segment)
+            for speaker in speakers
+            for words, segment in zip(speaker.utterances, speaker.segments, strict=True)
+            if words
+        ),
+        key=lambda utterance: (utterance[1].start_s, utterance[1].line),
     )
     streams = other_speakers or [_SpeakerWords("")]
     codes = _code_words([words for words, _ in utterances] + [speaker.words for speaker in streams])
@@ -283,8 +292,8 @@ def _assign_streams(
             for word in words
         ]
         hypothesis_words = stream.words
-        our_codes, their_codes = _code_words([reference_words, hypothesis_words])
-        path = _TextPair(our_codes, their_codes, None).path()
+        reference_codes, hypothesis_codes = _code_words([reference_words, hypothesis_words])
+        path = _TextPair(reference_codes, hypothesis_codes, None).path()
         rows.append((stream.speaker, reference_words, hypothesis_words if other_speakers else None, path))
     return rows
 
@@ -300,9 +309,11 @@ def _best_streams(
     states, steps = prod(shape), prod(shape) * len(streams) * sum(map(len, utterances))
     if states * len(utterances) > MAX_STATES or steps > MAX_STEPS:
         sizes = ", ".join(str(len(stream)) for stream in streams)
-        problem = f"too much for ORC-WER: streams of {sizes} words, {len(utterances)} utterances"
+        problem = (
+            f"ORC-WER would need too much memory or time for streams of {sizes} words and {len(utterances)} utterances"
+        )
         raise InputError(
-            problem, place=place, remedy="Use --speakers cp or tcp, or cut the recording into shorter ones"
+            problem, place=place, remedy="Use --speakers cp or tcp, or split the recording into shorter ones"
         )
     costs = sum(np.ogrid[tuple(slice(size) for size in shape)], np.zeros(shape, np.int64))
     choices: list[tuple[NDArray[np.int8], NDArray[np.int32]]] = []

@@ -15,7 +15,7 @@ from harness.model.frozen import frozen
 from harness.model.transcript import ENGLISH, Normalisation, Rewriting, Transcripts, WordCounts
 from harness.transcripts import snor
 from harness.transcripts.alignment import align, count
-from harness.transcripts.readings import Piece, Readings, first, plain, plain_texts, rewrite
+from harness.transcripts.readings import Piece, Readings, first_reading, plain, plain_texts, rewrite
 
 
 def readings(text: str, normalisation: Normalisation, language: str = ENGLISH) -> Readings:
@@ -43,7 +43,7 @@ def normalise(text: str, normalisation: Normalisation, language: str = ENGLISH) 
         case Normalisation.PLAIN:
             return tuple(plain(text).split())
         case Normalisation.SPOKEN:
-            return first(readings(text, normalisation, language))
+            return first_reading(readings(text, normalisation, language))
         case Normalisation.SNOR:
             return snor.words(text, snor.SnorForm.LEXICAL, with_id=False)
         case Normalisation.EXPANDED_SNOR:
@@ -201,7 +201,7 @@ class WordRules:
         computed yet."""
         # With a rewriting list, pieces do not give the texts: a phrase of it may fit another reading than the first.
         if pieces is not None and self.rewriting is None:
-            texts: Sequence[str] = [" ".join(first(text_pieces)) for text_pieces in pieces]
+            texts: Sequence[str] = [" ".join(first_reading(text_pieces)) for text_pieces in pieces]
         else:
             texts = self._texts(transcripts)
         return texts if self.unit is TextUnit.WORD else [" ".join(units(text, self.unit)) for text in texts]
@@ -218,9 +218,8 @@ class WordRules:
             try:
                 texts.append(" ".join(self._words(text, Place(transcripts.file, line))))
             except InputError as error:
-                remedy = (
-                    f"{error.remedy}; or do not read .sro here: use a --normalise other than {self.normalisation.value}"
-                )
+                other = f"use a --normalise other than {self.normalisation.value}"
+                remedy = f"{error.remedy}; or, if this is not .sro text, {other}"
                 problems.add_error(InputError(error.what, place=error.place, remedy=remedy))
         problems.refuse()
         return _fold_texts(texts) if self.fold_case else texts
@@ -232,7 +231,7 @@ class WordRules:
             words = snor.words(text, form, place, with_id=False)
         else:
             words = normalise(text, self.normalisation, self.language)
-        return words if self.rewriting is None else first(rewrite(words, self.rewriting))
+        return words if self.rewriting is None else first_reading(rewrite(words, self.rewriting))
 
 
 def fold(text: str) -> str:

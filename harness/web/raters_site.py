@@ -32,12 +32,11 @@ from harness.model.numbers import NOTHING, counted, fixed, seconds
 from harness.model.trial import Recognition
 from harness.rating.aid import AidState
 from harness.rating.desk import Desk
-from harness.rating.exercises import repetition_text
 from harness.rating.guide import FLAG_TEXTS, GUIDE, LABELS, RULES, SUB_FLAG_TEXTS, effect_text
 from harness.rating.items import Item
 from harness.rating.rater_queue import has_partial_assignment
 from harness.rating.rating_room import RatingRoom
-from harness.rating.view import SittingPhase, visible_latency_s
+from harness.rating.view import SittingPhase, repetition_text, visible_latency_s
 from harness.web.base_site import SiteWords, Templates, Visit
 from harness.web.invitations import HERE, Invitations, SiteReach
 from harness.web.seats import (
@@ -195,7 +194,7 @@ def desk_values(page: str, seat: Seat) -> Mapping[str, Any]:
         "facts": _facts(item) if item else (),
         "effect": item.effect if item else None,
         "effect_text": effect_text,
-        "own": _UNFINISHED_TEXTS.get(view.own.status, "") if view.own is not None else "",
+        "own": _UNFINISHED_TEXTS.get(view.own_row.status, "") if view.own_row is not None else "",
         "flags": [(key, flag.value, FLAG_TEXTS[flag]) for key, flag in zip(MENU_KEYS, Flag, strict=False)],
         "sub_flags": [
             (key, flag.value, SUB_FLAG_TEXTS[flag], _categories_with(flag))
@@ -217,6 +216,7 @@ def coordinator_values(room: RatingRoom, giver: str, invited: Collection[str]) -
         "raters": raters,
         "responses": len(room.items),
         "disputed": len(room.disputed),
+        "settled": room.settled_count,
         "known": sum(item.hidden.gold is not None for item in room.items),
         "shared_out": has_partial_assignment(room.round),
         "outside": sorted(name for name in invited if round_raters and name_key(name) not in keys),

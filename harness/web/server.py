@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from harness.annotation.project import AnnotationRoom
 from harness.base.plugins import pip_install
+from harness.base.user_text import name_key
 from harness.model.errors import HarnessError, InputError, Place, PluginError
 from harness.model.judgment import RaterKeys
 from harness.rating.rating_room import RatingRoom
@@ -132,6 +133,10 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
         )
     listening = _listen(options)
     tokens: dict[str, str] = {}
+    replaces_link = any(
+        invitation.is_valid(time.time()) and name_key(invitation.rater) == name_key(options.invite)
+        for invitation in invitations.everyone
+    )
     if options.invite:  # only once the port is ours, since this ends the person's earlier link
         tokens = invitations.invite([options.invite], INVITATION_DAYS, adjudicator=options.adjudicator)
     port = listening.getsockname()[1]
@@ -157,6 +162,8 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
     address = visitor_address(options, port)
     for name, token in tokens.items():
         print(f"{name}  {address}/login#{token}", file=sys.stderr, flush=True)  # noqa: T201
+        if replaces_link:
+            print(f"harness: the earlier link of {name} no longer works", file=sys.stderr, flush=True)  # noqa: T201
     print(f"{called} at {address} (Ctrl-C ends it)", file=sys.stderr, flush=True)  # noqa: T201
     previous_address = invitations.address
     if previous_address not in ("", address):

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import group
-from harness.cli.plain import HOW
+from harness.cli.plain import RECOGNITION_HINT
 from harness.model.bench import OperatorPresence
 from harness.model.errors import LogError
 from harness.model.feed import (
@@ -348,7 +348,7 @@ def test_resuming_an_attended_session_asks_the_operator(runs: Runs, tmp_path: Pa
     questions = 0
     for line in known(watcher.stderr):
         # A host that stands still interrupts an attempt, and the next one asks again.
-        if HOW in line:
+        if RECOGNITION_HINT in line:
             questions += 1
             known(watcher.stdin).write("y\n")
             known(watcher.stdin).flush()

@@ -15,10 +15,10 @@ from harness.dashboard.widgets.verbatim_input import VerbatimInput
 from harness.model.judgment import Category, Judgment, RaterKeys, RatingRound
 from harness.model.record import JudgmentGiven
 from harness.rating.rater_player import RaterPlayer
-from harness.rating.rating_room import open_room
 from harness.session.log.reader import rating_rows
 from tests.dashboard.bench import screen_text, shows, until
 from tests.judged_sessions import clips_of, give, judged
+from tests.rating_sessions import open_room
 
 SMALL, WIDE = (80, 24), (120, 40)
 APART_S = REPEAT_S + 0.01

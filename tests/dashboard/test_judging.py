@@ -73,7 +73,7 @@ async def test_earlier_responses_are_opened_by_steps_and_by_words_and_changed(se
         assert app.desk.view.item == waiting
         await press(pilot, "e", then="Words from the query")
         await press_until(pilot, shows(pilot, "Which one do you want to open again?"), *"hum", "enter")
-        await press_until(pilot, lambda: app.desk.view.again, "1")
+        await press_until(pilot, lambda: app.desk.view.is_reopened, "1")
         await press(pilot, "3")
         first, _, last = rows(session)
         assert (last.replaces, last.category, last.comment) == (first.id, Category.CLARIFICATION, "hum")

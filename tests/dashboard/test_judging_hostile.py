@@ -10,12 +10,11 @@ import pytest
 from harness.base.user_text import MAX_TEXT_CHARS
 from harness.model.effect import EffectCheck, EffectEvidence, EffectOutcome, EffectSource
 from harness.model.judgment import Category, RaterKeys, RatingRound
-from harness.rating.rating_room import open_room
 from tests.dashboard.bench import raw, screen_text, until
 from tests.dashboard.seats import SIZES, SittingApp, press, ready
 from tests.dashboard.test_hostile import HOSTILE
 from tests.judged_sessions import judged
-from tests.rating_sessions import rating_session
+from tests.rating_sessions import open_room, rating_session
 
 
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)

@@ -8,8 +8,7 @@ from textual.message import Message
 from harness.dashboard.messages import RoomRead
 from harness.dashboard.rater_threads import RefreshThread
 from harness.model.judgment import Category
-from harness.rating.rating_room import open_room
-from tests.rating_sessions import rating_session
+from tests.rating_sessions import open_room, rating_session
 from tests.seen import until
 
 

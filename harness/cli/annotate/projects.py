@@ -43,7 +43,7 @@ MAX_LISTED_IDS = 3
 PATH = click.Path(path_type=Path)
 project_argument = argument("PROJECT", type=A_FOLDER)
 map_option = option(
-    "Rename the labels of the file, as listed in a CSV file `from,to`.",
+    "Rename labels by a CSV file with the columns from and to, or by the list for MEDIA (media).",
     "--rename-labels",
     former=("--map",),
     metavar="FILE|media",
@@ -73,8 +73,8 @@ def new(
             required=True, type=PATH, metavar="FOLDER|FILE",
         ),
         labels=option("Label set.", required=True, type=PATH, metavar="LABELS.yaml"),
-        splits=repeatable("Only this split of the data; repeatable.", "--split"),
-        take_labels=flag("Import the labels of the data.", "--import-labels", former=("--take-labels",)),
+        splits=repeatable("Use only this split of the data; repeatable.", "--split"),
+        take_labels=flag("Import the labels that the data has.", "--import-labels", former=("--take-labels",)),
         intents=option("Import labels from this file, by id.", type=PATH, metavar="FILE.csv"),
         mapping=map_option,
         annotators=repeatable("Annotator; repeatable.", "--annotator", show_default="anyone"),
@@ -83,18 +83,21 @@ def new(
             "--double", type=FiniteRange(0, 1), default=0.0, metavar="SHARE",
         ),
         second=option(
-            "Second annotator: labels by hand, or reviews proposals too.",
+            "What the second annotator does: label by hand, or review proposals too.",
             type=EnumChoice(SecondAnnotatorMode), default=SecondAnnotatorMode.HAND,
         ),
         proposal=option(
-            "When labelling by hand, show the proposal after the choice is saved, or before.",
+            "When an annotator who labels by hand sees the proposal: after the choice is saved, or before.",
             type=EnumChoice(LabelProposalShown), default=LabelProposalShown.AFTER,
         ),
         page_size=option(
             "Utterances per page of a group.",
             type=click.IntRange(1, MAX_ON_A_PAGE), default=10,
         ),
-        seed=option("Seed for orders and shares.", type=click.IntRange(0, 2**31), default=0),
+        seed=option(
+            "Random seed for the order, and for who labels which utterance.",
+            type=click.IntRange(0, 2**31), default=0,
+        ),
         order=option(
             "Order for labelling by hand: the utterances a classifier is least sure of first, or random.",
             type=EnumChoice(LabellingOrder), show_default="doubt, if scikit-learn is installed",
@@ -109,7 +112,7 @@ def new(
         ),
     ),
 ) -> None:  # fmt: skip
-    """Create a project: a folder with copies of the utterances and the label set, and a file for the labels given.
+    """Create a project: a folder with copies of the utterances and the label set, and a file for the labels.
 
     The copies never change. To change the data, make a new project. How-to: docs/how-to/annotate-utterances.md
 
@@ -124,9 +127,11 @@ def new(
     refuse_same_names(names, "annotator")
     mapping = options.pop("mapping")
     if len(set(names)) < len(names):
-        raise InputError("an annotator is listed twice", remedy="Give each one only once")
+        raise InputError("an annotator is listed twice", remedy="Name each annotator only once")
     if options["double_share"] and len(names) == 1:
-        raise InputError("--double needs two annotators", remedy="Add another annotator with --annotator, or omit it")
+        raise InputError(
+            "--double needs two annotators", remedy="Name a second one with --annotator, or remove --double"
+        )
     if mapping is not None and not (options["take_labels"] or options["intents"]):
         raise InputError("--rename-labels has no labels to rename", remedy="Add --import-labels or --intents FILE.csv")
     label_map = None if mapping is None else load_label_map(mapping)
@@ -157,7 +162,7 @@ def import_intents(
     """Import labels from a file, by the ids of the utterances, as labels of the annotator `imported`.
 
     FILE is a CSV file `id,intent` with labels joined by #, or annotated utterances as JSONL or BIO. For the public
-    intent files of MEDIA, --rename-labels media replaces the French labels by English ones.
+    intent files of MEDIA, --rename-labels media replaces the French labels with English ones.
 
     If any label is unknown or breaks a rule, nothing is imported. How-to: docs/how-to/annotate-utterances.md
 
@@ -175,15 +180,18 @@ def _print_import(import_result: LabelImport) -> None:
     """Prints what was imported, and what did not match."""
     same_text = f", {import_result.same} already had the same labels" if import_result.same else ""
     click.echo(f"labelled {counted(len(import_result.rows), 'utterance')}{same_text}")
-    for ids, noun, reason in (
-        (import_result.without_text, "id", "of the file have no utterance in this project"),
-        (import_result.without_labels, "utterance", "have no labels in the file"),
+    unmatched, unlabelled = import_result.without_text, import_result.without_labels
+    unmatched_count = counted(len(unmatched), "id in the file matches", "ids in the file match")
+    unlabelled_count = counted(len(unlabelled), "utterance has", "utterances have")
+    for ids, text in (
+        (unmatched, f"{unmatched_count} no utterance of this project"),
+        (unlabelled, f"{unlabelled_count} no labels in the file"),
     ):
         if ids:
             examples = [plain_text(id_, 60) for id_ in ids[:MAX_LISTED_IDS]]
             if len(ids) > MAX_LISTED_IDS:
                 examples.append("…")
-            click.echo(f"{counted(len(ids), noun)} {reason}: {', '.join(examples)}")
+            click.echo(f"{text}: {', '.join(examples)}")
 
 
 @verb("export")
@@ -203,15 +211,15 @@ def export(
         type=click.Choice(FORMATS),
         show_default="by the suffix of FILE, else jsonl",
     ),
-    splits: tuple[str, ...] = repeatable("Only this split of the data; repeatable.", "--split"),
+    splits: tuple[str, ...] = repeatable("Export only this split of the data; repeatable.", "--split"),
     final_only: bool = flag("Leave out utterances without final labels, and report how many."),
     proposed: bool = flag("Export unreviewed proposals as labels."),
     mark: bool = flag("Write all utterances, each with a group `state` (jsonl only)."),
 ) -> None:
     """Write the utterances with their final labels and slots, and with the groups of the data.
 
-    If any utterance has no final labels, nothing is written, unless --final-only leaves such utterances out or --mark
-    adds the state of each. How-to: docs/how-to/annotate-utterances.md
+    If any utterance has no final labels, nothing is written. Use --final-only to leave such utterances out, or --mark
+    to add the state of each. How-to: docs/how-to/annotate-utterances.md
 
     Exit status: 0 written · 2 wrong usage or input, nothing is written · 3 it cannot be written.
     """
@@ -221,10 +229,14 @@ def export(
     form = form or ("csv" if out.suffix == ".csv" else "jsonl")
     choose_one(final_only=final_only, mark=mark)
     if mark and form != "jsonl":
-        raise InputError(f"--mark does not work with {form}", remedy="Use --output-format jsonl, or --final-only")
+        raise InputError(
+            f"--mark does not work with {form}", remedy="Use --output-format jsonl, or --final-only instead of --mark"
+        )
     is_printed = str(out) == STREAM
     if is_printed and form == "bio":
-        raise InputError("bio creates a folder, which cannot go to standard output", remedy="Choose a new folder")
+        raise InputError(
+            "bio creates a folder, which cannot go to standard output", remedy="Name a new folder with --output"
+        )
     with closing(open_project(project)) as room:
         if out.absolute().is_relative_to(room.folder.path.absolute()):
             raise InputError(
@@ -249,7 +261,7 @@ def export(
                 f"such as {example_id}",
                 remedy="Continue with harness understand annotate review, or add --final-only, --proposed or --mark",
             )
-        corpus = Corpus(str(project), with_labels(utterances, progress, proposed_ids, marked=mark))
+        corpus = Corpus(str(project), with_labels(utterances, progress, proposed_ids, with_state=mark))
         if not corpus.utterances:
             raise InputError(
                 "no utterance has final labels", remedy="Continue with: harness understand annotate review"
@@ -265,10 +277,11 @@ def export(
         click.echo(f"wrote {plain_text(str(out), 300)}: {counted(len(corpus.utterances), 'utterance')}")
     if proposed_ids:
         unreviewed_count = sum(utterance.id in proposed_ids for utterance in corpus.utterances)
-        click.echo(f"harness: {counted(unreviewed_count, 'utterance')} with unreviewed labels", err=True)
+        click.echo(f"harness: exported {counted(unreviewed_count, 'utterance')} with unreviewed labels", err=True)
     if without_labels:
-        treatment = "marked" if mark else "left out"
-        click.echo(f"harness: {counted(len(without_labels), 'utterance')} without final labels, {treatment}", err=True)
+        verb_text = "marked" if mark else "left out"
+        count_text = counted(len(without_labels), "utterance")
+        click.echo(f"harness: {verb_text} {count_text} without final labels", err=True)
 
 
 def _select_splits(utterances: Sequence[Utterance], splits: tuple[str, ...]) -> list[Utterance]:
@@ -278,6 +291,6 @@ def _select_splits(utterances: Sequence[Utterance], splits: tuple[str, ...]) -> 
     selected = [utterance for utterance in utterances if dict(utterance.groups).get(SPLIT) in splits]
     if not selected:
         split_names = sorted({dict(utterance.groups).get(SPLIT, "") for utterance in utterances} - {""})
-        remedy = f"Splits: {', '.join(split_names)}" if split_names else "The data has no splits: omit --split"
+        remedy = f"Splits: {', '.join(split_names)}" if split_names else "The data has no splits, so remove --split"
         raise InputError("no utterance belongs to that split", remedy=remedy)
     return selected

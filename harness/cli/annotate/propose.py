@@ -30,7 +30,7 @@ _OF_TRI_TRAINING = ("classifier", "settings", "triads", "sample", "episodes", "h
 def command(
     *,
     project: Path = project_argument,
-    classifier: str = option("Plug-in: tfidf, transformer, …", default=DEFAULT),
+    classifier: str = option("Classifier plug-in: tfidf, transformer, …", default=DEFAULT),
     settings: tuple[str, ...] = setting_option("Classifier setting; repeatable."),
     seed: int = seed_option("Seed for all random draws.", 0, max_seed=2**31),
     method: ProposalMethod = option(
@@ -48,7 +48,7 @@ def command(
         default=SEED_SHARE,
         show_default="1000/1240",
     ),
-    episodes: int = option("Maximum number of episodes.", within=(0, 100), default=MAX_EPISODES),
+    episodes: int = option("Maximum number of training episodes.", within=(0, 100), default=MAX_EPISODES),
     held_out: float = option(
         "Share of the labelled utterances to hold out of training.", within=(0.01, 0.5), default=0.2
     ),
@@ -64,28 +64,23 @@ def command(
 
     Exit status: 0 proposed · 2 wrong usage or input, or too few labels · 3 the project cannot be read or written.
     """  # fmt: skip
-    from harness.annotation.ledger import UtteranceState, project_outcome
-    from harness.annotation.proposal_batch import (
-        episode_line,
-        material_lines,
-        training_lines,
-        training_material,
-        vote_batch,
-    )
+    from harness.annotation.ledger import project_outcome
+    from harness.annotation.proposal_batch import training_material, vote_batch
+    from harness.annotation.report_text import episode_line, material_lines, training_lines
+    from harness.annotation.uncertainty import UNLABELLED
     from harness.understanding.models.tritraining import TriRule, classifier_maker, tri_train
 
     if method is ProposalMethod.CLASSIFIER:
         _propose_with_one(project, seed)
         return
     if held_out_split is not None and _is_given("held_out"):
-        raise InputError("--held-out cannot be combined with --held-out-split", remedy="Omit one of them")
+        raise InputError("--held-out cannot be combined with --held-out-split", remedy="Use only one of them")
     make_classifier = classifier_maker(classifier, parse_settings(settings))
     with closing(open_project(project)) as room:
         statuses = project_outcome(room.utterances, room.assignment, room.ledger).statuses
         # Labels count for training even if the second annotator's are still missing.
         intents_by_id = {id_: status.intents for id_, status in statuses.items() if status.intents is not None}
-        open_states = (UtteranceState.OPEN, UtteranceState.PROPOSED, UtteranceState.STRUCK)
-        open_ids = frozenset(id_ for id_, status in statuses.items() if status.state in open_states)
+        open_ids = frozenset(id_ for id_, status in statuses.items() if status.state in UNLABELLED)
         material = training_material(
             room.utterances, intents_by_id, open_ids, room.label_set, seed=seed, share=held_out, split=held_out_split
         )
@@ -124,7 +119,8 @@ def _propose_with_one(project: Path, seed: int) -> None:
     for name in _OF_TRI_TRAINING:
         if _is_given(name):
             option_name = "-s" if name == "settings" else f"--{name.replace('_', '-')}"
-            raise InputError(f"{option_name} applies to tri-training only", remedy="Omit it")
+            problem = f"{option_name} applies to tri-training only"
+            raise InputError(problem, remedy=f"Remove {option_name}, or choose --method tri-training")
     with closing(open_project(project)) as room:
         project_guesses = guess_project(room.utterances, room.assignment, room.ledger, room.label_set, seed)
         if not project_guesses.guesses:
@@ -134,9 +130,8 @@ def _propose_with_one(project: Path, seed: int) -> None:
             room, guess_batch(project_guesses, room.label_set, seed, id_=secrets.token_hex(8), wall_s=time.time())
         )
         target_error = room.project.target_error
-    click.echo(
-        f"learnt from {project_guesses.learned}, proposed for {counted(len(project_guesses.guesses), 'utterance')}"
-    )
+    learned_text = counted(project_guesses.learned_count, "utterance")
+    click.echo(f"learnt from {learned_text}, proposed labels for {len(project_guesses.guesses)}")
     error_text, target_text = percent(project_guesses.error, 2), percent(target_error, 2)
     click.echo(f"estimated error of the proposals: {error_text} (target {target_text})")
     shown = plain_text(str(project), 300)

@@ -44,13 +44,13 @@ def command(
     ),
     as_json: bool = json_option("Print one JSON object instead of text."),
 ) -> None:
-    """Check the ports, rights, sound, broker, disk and clock of this host; plays nothing and opens no port.
+    """Check this host's ports, permissions, sound, broker, disk and clock. Plays nothing and opens no port.
 
     If the bench has `checks`, it also connects to every device, plays test sounds through each loudspeaker, and listens
     to the room. With a SCENARIO it compares the disk with what its trials need.
 
-    With --find-voice it plays: each installed voice says the wake phrase three times, until one has woken the device
-    every time. The last line is the `probe:` to paste into an ambient trial.
+    With --find-voice, each installed voice says the wake phrase three times, until one has woken the device every
+    time. The last line is the `probe:` to paste into an ambient trial.
 
     Exit status: 0 no problems · 1 something may disturb a measurement · 3 something does not work. With
     --find-voice: 0 a voice was found · 1 none was · 3 the device or its connection failed.

@@ -238,16 +238,16 @@ def notify(bench: Bench | None, *, send: bool) -> Iterator[Check]:
     """Whether this host can send the bench's messages. send: also send a test message."""
     if bench is None:
         return
-    for way in bench.notify:
+    for channel in bench.notify:
         try:
-            demand_ready(way)
+            demand_ready(channel)
             if send:
-                deliver(way, sample_message(bench.id))
+                deliver(channel, sample_message(bench.id))
         except HarnessError as error:
             remedy = error.remedy or "Try it by hand, or correct `notify` in the bench"
-            yield Check("notify", Level.FAIL, f"{name_of(way)}: {error.what}", remedy)
+            yield Check("notify", Level.FAIL, f"{name_of(channel)}: {error.what}", remedy)
         else:
-            yield Check("notify", Level.OK, f"{name_of(way)} {'accepted a message' if send else 'is set up'}")
+            yield Check("notify", Level.OK, f"{name_of(channel)} {'accepted a message' if send else 'is set up'}")
 
 
 EXTRAS: dict[str, tuple[str, ...]] = {

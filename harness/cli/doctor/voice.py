@@ -46,7 +46,7 @@ def report_voice(bench: Path, device: str, *, at_most: int, minutes: float, as_j
         ]
         click.echo(json.dumps({**fields, "voices": rows}, ensure_ascii=False, indent=2))
     elif match:
-        click.echo(f"\n{plain_text(match.voice.label())} wakes {device}. In an ambient trial write:\n    {probe}")
+        click.echo(f"\n{plain_text(match.voice.label())} wakes {device}. In an ambient trial, write:\n    {probe}")
     else:
         timeout = "Time is up. " if time.monotonic() >= deadline_s else ""
         click.echo(
@@ -58,7 +58,7 @@ def report_voice(bench: Path, device: str, *, at_most: int, minutes: float, as_j
 
 def _result_line(result: VoiceResult) -> str:
     delay = "n/a" if result.delay_s is None else seconds(result.delay_s)
-    count_text = f"{result.heard} of {result.said}"
+    count_text = f"{result.wake_count} of {result.call_count}"
     cells = f"{plain_text(result.voice.label()):{VOICE_COLUMNS}}  {count_text:8}  {delay}"
     return f"{cells}  ({plain_text(result.trouble, 200)})" if result.trouble else cells
 

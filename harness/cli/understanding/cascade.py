@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 MARKS = '.,!?;:…"«»“”„¿¡()[]'
 VOICE, QUERY = "voice", "query"
+_ADD_GOLD = "Add --gold FILE|FOLDER with annotated utterances and their texts"
 COLUMNS = (Grouping.DEVICE, Grouping.QUERY_CLASS, Grouping.CONDITION)
 
 
@@ -66,7 +67,9 @@ class CascadeSources:
     pred_sound: tuple[str, ...] = repeatable(
         "Predictions from sound (`predict --audio`), to compare; repeatable.", metavar="[NAME=]FILE"
     )
-    live: tuple[str, ...] = repeatable("Frames that devices reported in a session, to compare.", metavar="SESSION")
+    live: tuple[str, ...] = repeatable(
+        "Session whose devices reported frames, to compare; repeatable.", metavar="SESSION"
+    )
     groups: str | None = option("Additional groups: a CSV file with a header, such as id,voice.", metavar="FILE.csv")
     talkers: str = option(
         "Column that identifies the talkers, for intervals over talkers.", metavar="COLUMN", default=VOICE
@@ -91,19 +94,19 @@ class CascadeSources:
             self._demand_comparison()
             return
         if bool(self.sessions) == bool(self.heard):
-            problem, remedy = "no transcripts were given", "Give a session, or --heard FILE"
+            problem, remedy = "no transcripts were given", "Name a session, or add --heard FILE"
             if self.heard:
                 problem, remedy = "transcripts come either from a session or from --heard", f"{remedy}, not both"
             raise InputError(problem, remedy=remedy)
         if self.heard and not self.gold:
-            raise InputError("--gold is missing", remedy="Give --gold FILE|FOLDER: annotated utterances, with text")
+            raise InputError("--gold is missing", remedy=_ADD_GOLD)
         if self.model is None and not (self.pred_reference and self.pred_heard):
-            remedy = "Give --model FOLDER, or --pred-reference and --pred-heard"
+            remedy = "Add --model FOLDER, or --pred-reference and --pred-heard"
             raise InputError("neither --model nor predictions were given", remedy=remedy)
         if self.model is not None and (self.pred_reference or self.pred_heard):
             raise InputError(
                 "--model cannot be combined with --pred-reference and --pred-heard",
-                remedy="Give a model or predictions",
+                remedy="Choose a model or predictions",
             )
 
     def _demand_comparison(self) -> None:
@@ -112,16 +115,16 @@ class CascadeSources:
             raise InputError(
                 "--pred-sound, --live and several --heard cannot be combined with SESSION, --pred-reference or "
                 "--pred-heard",
-                remedy="Give the session with --live, and --model for transcripts",
+                remedy="Name the session with --live, and use --model for transcripts",
             )
         if not self.gold and not self.live:
-            raise InputError("--gold is missing", remedy="Give --gold FILE|FOLDER: annotated utterances")
+            raise InputError("--gold is missing", remedy="Add --gold FILE|FOLDER with annotated utterances")
         if self.heard and self.model is None:
-            raise InputError("--heard needs --model", remedy="Give --model FOLDER, or omit --heard")
+            raise InputError("--heard needs --model", remedy="Add --model FOLDER, or remove --heard")
         if self.model is None and len(self.pred_sound) + len(self.live) < 2:
             raise InputError(
                 "there is only one system, so there is nothing to compare",
-                remedy="Give --model FOLDER, or another --pred-sound; `harness understand score` scores one system",
+                remedy="Add --model FOLDER, or another --pred-sound; `harness understand score` scores one system",
             )
 
     @property
@@ -161,8 +164,8 @@ def command(
     """Measure how much recognition errors reduce understanding, and compare systems that start from sound.
 
     One model predicts intents and slots from the reference text and from the transcript. Both predictions are scored
-    against gold. Only utterances with a transcript count; the others are listed. The words of both differ, so slots
-    are compared as lists of concepts, and slot F1 is given for the reference only.
+    against gold. Only utterances with a transcript count; the others are listed. The two texts differ in words, so
+    slots are compared as lists of concepts, and slot F1 is given for the reference only.
 
     With several --heard, --pred-sound or --live, systems are compared on the utterances that all of them answered.
     The report says at which stage each system loses an utterance.
@@ -181,8 +184,8 @@ def command(
     declared = options.declared
     if sources.compares:
         if options.by or max_sfa_loss is not None or listed != LISTED:
-            problem = "--by, --max-rows and --max-sfa-loss need one cascade"
-            raise InputError(problem, remedy="Omit them, or give one --heard")
+            problem = "--by, --max-rows and --max-sfa-loss do not apply to a comparison of systems"
+            raise InputError(problem, remedy="Remove these options, or name only one --heard and no other system")
         _compare(sources, options, WordRules(normalise, marks=MarkScope.NONE), targets)
         return
     with ExitStack() as stack:
@@ -241,10 +244,10 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
 
     gold = None if sources.gold is None else _read_gold(sources, stack, needs_texts=sources.model is not None)
     live: list[ComparedSystem] = []
-    rules: dict[str, RecognitionRule] = {}
+    rule_by_trial: dict[str, RecognitionRule] = {}
     notes: list[tuple[str, str]] = []
     if sources.live:
-        gold, devices, rules = _read_live_trials(sources.live, sources.attempt, gold, notes)
+        gold, devices, rule_by_trial = _read_live_trials(sources.live, sources.attempt, gold, notes)
         live = [ComparedSystem("live", SystemKind.LIVE, devices)]
     assert gold is not None
     systems: list[ComparedSystem] = []
@@ -253,12 +256,12 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
     systems += (_system_of_sound(name, path, gold, stack) for name, path in map(_split_name, sources.pred_sound))
     systems += live
     if live:
-        systems = [replace(system, frames=_normalise_values(system.frames, rules, gold)) for system in systems]
-        gold = _normalise_values(gold, rules)
+        systems = [replace(system, frames=_normalise_values(system.frames, rule_by_trial, gold)) for system in systems]
+        gold = _normalise_values(gold, rule_by_trial)
     names = [system.name for system in systems]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        remedy = "Give them different names: --heard a=FILE --heard b=FILE"
-        raise InputError(f"two systems are named {plain_text(twice, 60)!r}", remedy=remedy)
+    if repeated_name := next((name for name in names if names.count(name) > 1), None):
+        remedy = "Use different names: --heard a=FILE --heard b=FILE"
+        raise InputError(f"two systems are named {plain_text(repeated_name, 60)!r}", remedy=remedy)
     return gold, systems, notes
 
 
@@ -324,8 +327,10 @@ def _read_live_trials(
     for trial in corpora.gold.utterances:
         query = dict(trial.groups)[QUERY]
         expected = corpora.trials[trial.id].expects
-        as_expected = replace(trial, slots=expected.slots if expected else None)
-        gold_utterance = as_expected if gold_by_query is None else gold_by_query.get(query)
+        if gold_by_query is None:
+            gold_utterance: Utterance | None = replace(trial, slots=expected.slots if expected else None)
+        else:
+            gold_utterance = gold_by_query.get(query)
         if gold_utterance is None:
             ids_without_gold.append(trial.id)
             continue
@@ -334,7 +339,7 @@ def _read_live_trials(
         trials.append(replace(gold_utterance, id=trial.id, groups=(*gold_utterance.groups, *more_groups)))
     names = " ".join(map(str, folders))
     if not trials:
-        remedy = "Give a session with trials of kind understand, whose queries have the ids of gold"
+        remedy = "Use a session with trials of kind understand, whose queries have the ids of gold"
         raise InputError(f"no trial of {names} has gold and a reported frame", remedy=remedy)
     notes.append(("attempt", f"{attempt} of each trial"))
     if corpora.unknown:
@@ -346,11 +351,13 @@ def _read_live_trials(
         repeated = f"{len(trials):,} trials of {counted(len(queries), 'query', 'queries')}"
         notes.append(("repetitions", f"{repeated}; intervals over utterances do not allow for this"))
     path = names if gold is None else gold.path
-    rules = {id_: trial.recognised for id_, trial in corpora.trials.items()}
-    return Corpus(path, tuple(trials)), Corpus(names, corpora.predicted.utterances), rules
+    rule_by_trial = {id_: trial.recognised for id_, trial in corpora.trials.items()}
+    return Corpus(path, tuple(trials)), Corpus(names, corpora.predicted.utterances), rule_by_trial
 
 
-def _normalise_values(corpus: Corpus, rules: Mapping[str, RecognitionRule], gold: Corpus | None = None) -> Corpus:
+def _normalise_values(
+    corpus: Corpus, rule_by_trial: Mapping[str, RecognitionRule], gold: Corpus | None = None
+) -> Corpus:
     """The corpus with values that are normalised by the rule of their trial, and with slots instead of tags.
 
     gold: the expected slots, for a corpus of predictions.
@@ -362,7 +369,7 @@ def _normalise_values(corpus: Corpus, rules: Mapping[str, RecognitionRule], gold
     for utterance in corpus.utterances:
         slots = _slots_with_values(utterance)
         if slots is not None:
-            slots = normalised_slots(slots, rules[utterance.id], expected.get(utterance.id) or ())
+            slots = normalised_slots(slots, rule_by_trial[utterance.id], expected.get(utterance.id) or ())
         utterances.append(replace(utterance, tags=None, slots=slots))
     return Corpus(corpus.path, tuple(utterances))
 
@@ -405,7 +412,7 @@ def _read_inputs(
         _, path = _split_name(sources.heard[0])
         heard, notes = _read_corpus(path, stack), []
     if gold is None:
-        raise InputError("--gold is missing", remedy="Give --gold FILE|FOLDER: annotated utterances, with text")
+        raise InputError("--gold is missing", remedy=_ADD_GOLD)
     pairs = join_transcripts(gold, heard, missing_is_silence=sources.missing_is_silence)
     _demand_pairs(gold, heard, pairs)
     if sources.model is None:
@@ -427,7 +434,7 @@ def _read_gold(sources: CascadeSources, stack: ExitStack, *, needs_texts: bool =
     """Gold with its groups. needs_texts: whether a model will read its texts; then InputError if it has none."""
     gold, _ = read_gold(stack.enter_context(open_input(sources.gold or "")), None, sources.split)
     if needs_texts and not any(utterance.words for utterance in gold.utterances):
-        remedy = "Give a BIO folder or a JSONL file; a CSV file of intents contains no text"
+        remedy = "Use a BIO folder or a JSONL file; a CSV file of intents contains no text"
         raise InputError("gold has no text to predict from", place=Place(gold.path), remedy=remedy)
     return add_groups(gold, stack.enter_context(open_input(sources.groups)) if sources.groups else None)
 
@@ -465,23 +472,29 @@ def _style_transcripts(pairs: HeardCorpus, style: TranscriptStyle) -> tuple[Corp
     if style is TranscriptStyle.HEARD:
         return pairs.heard, "transcripts as heard"
     words = [word for utterance in pairs.gold.utterances for word in utterance.words]
-    lower = all(word == word.lower() for word in words)
-    bare = all(word == word.strip(MARKS) for word in words)
-    if not (lower or bare):
+    without_capitals = all(word == word.lower() for word in words)
+    without_punctuation = all(word == word.strip(MARKS) for word in words)
+    if not (without_capitals or without_punctuation):
         return pairs.heard, "transcripts as heard: gold has capitals and punctuation too"
     utterances = tuple(
-        replace(utterance, words=_spell(utterance.words, lower=lower, bare=bare))
+        replace(
+            utterance,
+            words=_spell(utterance.words, without_capitals=without_capitals, without_punctuation=without_punctuation),
+        )
         for utterance in pairs.heard.utterances
     )
-    omissions = {"without capitals": lower, "without punctuation": bare}
+    omissions = {"without capitals": without_capitals, "without punctuation": without_punctuation}
     omissions_text = " and ".join(text for text, is_omitted in omissions.items() if is_omitted)
     return Corpus(pairs.heard.path, utterances), f"transcripts {omissions_text}, as gold is written"
 
 
-def _spell(words: Sequence[str], *, lower: bool, bare: bool) -> tuple[str, ...]:
-    """The words without capitals (lower), and without punctuation or words that are nothing else (bare)."""
-    bare_words = (word.strip(MARKS) if bare else word for word in words)
-    return tuple(word.lower() if lower else word for word in bare_words if word)
+def _spell(words: Sequence[str], *, without_capitals: bool, without_punctuation: bool) -> tuple[str, ...]:
+    """The words without capitals or punctuation, as requested. A word that is only punctuation is left out."""
+    if without_punctuation:
+        words = [word.strip(MARKS) for word in words]
+    if without_capitals:
+        words = [word.lower() for word in words]
+    return tuple(word for word in words if word)
 
 
 def _session_texts(
@@ -522,7 +535,7 @@ def _session_texts(
                 heard.append(Utterance(id_, words))
     names = " ".join(map(str, folders))
     if not references:
-        remedy = "Give --gold FILE with annotated utterances that have the ids of the scenario's queries"
+        remedy = "Add --gold FILE with annotated utterances that have the ids of the scenario's queries"
         raise InputError(f"no trial in {names} has a gold annotation", remedy=remedy)
     notes = [("attempt", f"{attempt} of each trial")]
     if count_without_gold:

@@ -38,7 +38,7 @@ from harness.model.understanding import Chunking, Corpus, Detail, joined
 
 if TYPE_CHECKING:
     from harness.model.annotation import LabelSet
-    from harness.understanding.reports.distribution import LabelCounts
+    from harness.understanding.distribution import LabelCounts
 
 
 MAX_ROWS = 20
@@ -101,8 +101,9 @@ def distribution(
     Exit status: 0 counted · 1 labels do not fit --labels · 2 wrong usage or input · 3 writing failed.
     """
     from harness.understanding.counts import Rule
+    from harness.understanding.distribution import Distribution, count_labels
     from harness.understanding.files.corpus_file import NUMBERED_FORMATS, corpus_format_of
-    from harness.understanding.reports.distribution import Distribution, as_csv, as_json, count_labels, lines
+    from harness.understanding.reports.distribution import as_csv, as_json, lines
 
     declared = declared_labels(labels) if labels else None
     named_files = [named_file(file_text) for file_text in files]
@@ -110,7 +111,7 @@ def distribution(
         refuse_overwriting(target, [path for _, path in named_files])
     refuse_stdin_twice([path for _, path in named_files])
     if json_target == csv_target == STREAM:
-        raise InputError("--json - and --csv - both go to standard output", remedy="Give a file for one of them")
+        raise InputError("--json - and --csv - both go to standard output", remedy="Name a file for one of them")
     counts_by_split: dict[str, LabelCounts] = {}
     paths: list[str] = []
     first_split_by_id: dict[str, str] = {}
@@ -150,8 +151,8 @@ def _read_splits(split: str, path: str, form: CorpusFormat | None, column: str) 
 
     with open_input(path) as file:
         if split:
-            return {split: read_corpus(file.path, form, name=file.name)}
-        splits = read_splits(file.path, form, name=file.name)
+            return {split: read_corpus(file.path, form, name=file.name, option="--format")}
+        splits = read_splits(file.path, form, name=file.name, option="--format")
     if list(splits) != [""]:
         return splits
     corpus = splits[""]
@@ -213,8 +214,8 @@ def generate(
 ) -> None:
     """Generate an annotated corpus from grammar files and a seed.
 
-    The corpus is the same on every machine, and no sentence occurs twice. A folder stands for the .yaml files in it.
-    Format of a grammar: docs/how-to/train-understanders.md
+    The corpus is the same on every machine, and no sentence occurs twice. A folder means all .yaml files in it.
+    The format of grammars: docs/how-to/train-understanders.md
 
     Exit status: 0 generated · 2 wrong usage or input · 3 the folder cannot be written.
     """
@@ -224,7 +225,7 @@ def generate(
 
     sizes = {"train": train, "dev": dev, "test": test}
     if not any(sizes.values()):
-        raise InputError("all splits are empty", remedy="Give --train, --dev or --test a number above 0")
+        raise InputError("all splits are empty", remedy="Set --train, --dev or --test to a number above 0")
     loaded_grammars = load_grammars(_grammar_files(grammars))
     _demand_new_folder(out)
     corpus = grammar.generate(loaded_grammars, seed, sizes)
@@ -250,7 +251,12 @@ def split_corpus(
         "Format of the corpus.", "--format", show_default="by suffix, or by the files in the folder"
     ),
     output_format: str = option(
-        "Format of the parts.", "--output-format", former=("--as",), type=click.Choice([BIO, JSONL]), default=BIO
+        "Format of the parts. bio: a folder per part, without ids, groups and slot values. jsonl: a file per part with "
+        "all of these.",
+        "--output-format",
+        former=("--as",),
+        type=click.Choice([BIO, JSONL]),
+        default=BIO,
     ),
 ) -> None:
     """Split an annotated corpus into parts for training, development and test.
@@ -265,16 +271,16 @@ def split_corpus(
     from harness.understanding.splitting import stratified
 
     with open_input(corpus) as file:
-        whole = read_corpus(file.path, form, name=file.name)
+        whole = read_corpus(file.path, form, name=file.name, option="--format")
     _demand_new_folder(out)
     corpora = stratified(whole, [share for _, share in parts], seed)
-    labelled = []
+    utterances = []
     for (name, _), part in zip(parts, corpora, strict=True):
         for utterance in part.utterances:
             other_groups = (group for group in utterance.groups if group[0] != SPLIT)
-            labelled.append(replace(utterance, groups=((SPLIT, name), *other_groups)))
+            utterances.append(replace(utterance, groups=((SPLIT, name), *other_groups)))
     write_folder = write_bio if output_format == BIO else write_jsonl_folder
-    write_folder(Corpus(whole.path, tuple(labelled)), out)
+    write_folder(Corpus(whole.path, tuple(utterances)), out)
     sizes_text = ", ".join(f"{len(part.utterances):,} {name}" for (name, _), part in zip(parts, corpora, strict=True))
     click.echo(f"{shown(str(out))}: {sizes_text} (seed {seed})", err=True)
 
@@ -326,15 +332,15 @@ def speak(
         voices_by_split["test"] = speaking.voices_of(test_voices)
         if shared := set(voices_by_split[""]) & set(voices_by_split["test"]):
             problem = f"the voice {min(voice.name for voice in shared)!r} is in --voices and in --test-voices"
-            raise InputError(problem, remedy="Remove it from one of them: test voices must be unseen in training")
+            raise InputError(problem, remedy="Remove the voice from one list: test voices must be unseen in training")
     _demand_new_folder(out)
     with open_input(corpus) as file:
-        splits = read_splits(file.path, form, name=file.name)
+        splits = read_splits(file.path, form, name=file.name, option="--format")
     utterances = [utterance for part in splits.values() for utterance in part.utterances]
     if silent := next((utterance for utterance in utterances if not utterance.words), None):
         raise InputError(f"{silent.id!r} has no text", place=silent.place, remedy="Use a corpus with texts")
     if test_voices is not None and not any((SPLIT, "test") in utterance.groups for utterance in utterances):
-        remedy = "Omit --test-voices, or name the split for testing `test`"
+        remedy = "Remove --test-voices, or name the split for testing `test`"
         raise InputError("there is no split named test", place=Place(corpus), remedy=remedy)
     with drawn_progress():
         sizes = speaking.speak(utterances, voices_by_split, seed, out)

@@ -67,7 +67,7 @@ def train(
     data: Path = option("Folder with the splits train and, optionally, dev.", required=True, metavar="FOLDER"),
     out: Path = output_option("Folder for the model.", metavar="MODEL", folder=True, required=True),
     understander: str = option(
-        "Plug-in: crf or transformer; with --audio, ctc.", default=DEFAULT_FOR_TEXT, metavar="NAME"
+        "Understander plug-in: crf or transformer; with --audio, ctc.", default=DEFAULT_FOR_TEXT, metavar="NAME"
     ),
     audio: tuple[Path, ...] = repeatable(
         "Sounds instead of texts: a CSV list with the columns id and audio.", metavar="LIST"
@@ -82,9 +82,9 @@ def train(
     ),
     force: bool = flag("Replace an existing model."),
 ) -> None:
-    """Train an understander on the split train of a folder.
+    """Train an understander on the split `train` of a folder.
 
-    If there is a split dev, the model is scored on it, and transformer ends its training by it. The model's
+    If there is a split dev, the model is scored on it, and transformer uses it to decide when to stop. The model's
     folder is written completely or not at all.
     How-to: docs/how-to/train-understanders.md
 
@@ -105,9 +105,9 @@ def train(
         training.audio_class(understander, parsed_settings)
     else:
         if understander in names(Group.AUDIO_UNDERSTANDERS):
-            raise InputError(f"{understander} learns from sound", remedy="Give --audio LIST.csv")
+            raise InputError(f"{understander} learns from sound", remedy="Add --audio LIST.csv")
         training.make_understander(understander, parsed_settings, seed)
-    learned, held_out, _ = _read_splits(data, form)
+    learned, held_out, _ = _read_splits(data, form, "--format")
     sounds = _read_sound_lists(audio)
     demand_place(out, force=force)
     system: SavesModel
@@ -170,8 +170,8 @@ def predict(
     Texts come one per line (txt), or as JSONL, a BIO folder, trn or CSV; their annotations are ignored. From standard
     input to standard output, each line is answered before the next is read.
 
-    Sounds give JSONL with the words that were recognised, if any, and the cost in seconds. A recogniser gives words
-    only. Both are input of `harness understand cascade`.
+    For sounds, the result is JSONL with the words that were recognised, if any, and the cost in seconds. That of a
+    recogniser has words only. `harness understand cascade` reads both.
 
     Exit status: 0 done · 2 wrong usage or input · 3 the result cannot be written, or a sound cannot be used.
     """
@@ -184,18 +184,18 @@ def predict(
             problem = (
                 "--audio cannot be combined with --model, FILE, --format, --split, --scores or --output-format bio"
             )
-            raise InputError(problem, remedy="Give --audio LIST and -t TASK")
+            raise InputError(problem, remedy="Use only --audio LIST and -t TASK")
         _predict_sounds(audio, task, settings, out, resample=resample)
         return
     if model is None:
         raise InputError(
-            "--model is missing", remedy="Give --model MODEL for texts, or --audio LIST and -t TASK for sounds"
+            "--model is missing", remedy="Add --model MODEL for texts, or --audio LIST and -t TASK for sounds"
         )
     if task or settings or resample:
-        raise InputError("-t, -s and --resample need --audio", remedy="Give --audio LIST, or omit them")
+        raise InputError("-t, -s and --resample need --audio", remedy="Add --audio LIST, or remove these options")
     if output_format == BIO and (scores or out == STREAM):
         raise InputError(
-            "--output-format bio writes a folder without scores", remedy="Give --output FOLDER, and omit --scores"
+            "--output-format bio writes a folder without scores", remedy="Add --output FOLDER, and remove --scores"
         )
     refuse_overwriting(out, [file])
     form = form or (CorpusFormat.TXT if file == STREAM else None)
@@ -204,7 +204,7 @@ def predict(
         _answer_lines(loaded, with_scores=scores)
         return
     with open_input(file) as source:
-        corpus = read_corpus(source.path, form, split, name=source.name)
+        corpus = read_corpus(source.path, form, split, name=source.name, option="--format")
     predictions = _predictions(loaded, corpus.utterances)
     lines = (_json_line(utterance, probabilities if scores else None) for utterance, probabilities in predictions)
     if output_format == BIO:
@@ -224,7 +224,7 @@ def _predict_sounds(audio: Path, task: str | None, settings: Sequence[str], out:
     from harness.understanding.files.corpus_writing import jsonl_line
 
     if task is None:
-        raise InputError("--audio needs -t", remedy="Give -t TASK, such as -t faster_whisper or -t ctc:MODEL")
+        raise InputError("--audio needs -t", remedy="Add -t TASK, such as -t faster_whisper or -t ctc:MODEL")
     refuse_overwriting(out, [str(audio)])
     system = task_of(task, parse_settings(settings))
     sounds = read_sound_list(audio)
@@ -258,7 +258,9 @@ def bench(
         "Folder with the splits train, dev (or valid) and test; repeatable.", required=True, metavar="FOLDER"
     ),
     understander: str | None = option(
-        "Plug-ins.", metavar="NAME,…", show_default=f"{DEFAULT_CONTENDERS}, those that are installed"
+        "Understander plug-ins to compare.",
+        metavar="NAME,…",
+        show_default=f"{DEFAULT_CONTENDERS}, those that are installed",
     ),
     settings: tuple[str, ...] = setting_option("Setting of an understander, such as crf:l1=0.1.", "NAME:SETTING=VALUE"),
     seed: int = seed_option("Seed for training.", 1, max_seed=MAX_SEED),
@@ -279,13 +281,14 @@ def bench(
     """Train and score several understanders on a corpus.
 
     Prints a row per understander: metrics with 95 % intervals, and processor seconds. Slots are conlleval chunks of
-    full concepts. Published results on ATIS and SNIPS follow, marked *. With --folds, values are means over folds, with
-    their standard deviations.
+    full concepts. Published results on ATIS and SNIPS follow, marked *. With --folds, values are means over the folds,
+    with standard deviations.
 
     Exit status: 0 done · 2 wrong usage or input · 3 a report cannot be written.
     """
     if folds is not None and published is not None:
-        raise InputError("--published results are of the split test, not of --folds", remedy="Omit one of them")
+        problem = "--published and --folds cannot be combined: published results are of the split test"
+        raise InputError(problem, remedy="Choose one")
     contenders = _usable_contenders(
         _parse_contenders(understander or DEFAULT_CONTENDERS, settings), seed, all_wanted=understander is not None
     )
@@ -312,14 +315,14 @@ def _results_on_test(
             raise InputError(
                 "there is no split named test", place=Place(str(folder)), remedy="Name the split to score `test`"
             )
-        corpora.append((folder, (train, held_out, _with_tags(test))))
-    for folder, splits in corpora:
+        corpora.append((folder, train, held_out, _with_tags(test)))
+    for folder, train, held_out, tagged_test in corpora:
         rows = []
         for contender in contenders:
             _print_progress(f"{folder}: {contender.name}")
-            rows.append(bench(contender, splits, seed, _print_progress))
+            rows.append(bench(contender, (train, held_out, tagged_test), seed, _print_progress))
         rows += _published_rows(folder, published)
-        title = f"{len(splits[2].utterances):,} test utterances, seed {seed}"
+        title = f"{len(tagged_test.utterances):,} test utterances, seed {seed}"
         yield folder, {"seed": seed}, title, rows
 
 
@@ -345,14 +348,14 @@ def _print_results(results: Iterable[_CorpusResults], json_target: str | None) -
 
     json_target: None for no JSON; STREAM for JSON on standard output and no table.
     """
-    from harness.understanding.reports.bench import lines, row_json
+    from harness.understanding.reports.systems import contender_json, contender_lines
 
     documents = []
     for folder, facts, title, rows in results:
-        documents.append({"data": str(folder), **facts, "rows": [row_json(row) for row in rows]})
+        documents.append({"data": str(folder), **facts, "rows": [contender_json(row) for row in rows]})
         if json_target != STREAM:
             click.echo(plain_text(f"{folder}: {title}"))
-            print_lines(lines(rows, width()))
+            print_lines(contender_lines(rows, width()))
     if json_target is not None:
         write_output(json_target, [json.dumps(documents, indent=1) + "\n"])
 
@@ -362,14 +365,16 @@ def _print_progress(line: str) -> None:
     click.echo(plain_text(line), err=True)
 
 
-def _read_splits(folder: Path, form: str | None = None) -> tuple[Corpus, Corpus | None, Corpus | None]:
+def _read_splits(
+    folder: Path, form: str | None = None, option: str | None = None
+) -> tuple[Corpus, Corpus | None, Corpus | None]:
     """The splits of a folder for training, for holding out, and for tests; the latter two are None if it has none.
 
-    Those to learn from get tags in place of slots. InputError without a split `train`.
+    Those to learn from get tags in place of slots. InputError without a split `train`. option: the option for `form`.
     """
     from harness.understanding.files.corpus_file import read_splits
 
-    splits = read_splits(folder, CorpusFormat(form) if form else None)
+    splits = read_splits(folder, CorpusFormat(form) if form else None, option=option)
     if list(splits) == [""]:
         by_split = group_by((dict(utterance.groups).get(SPLIT, ""), utterance) for utterance in splits[""].utterances)
         if "train" in by_split:  # a file whose utterances name their splits, as `annotate export` writes it
@@ -444,7 +449,7 @@ def _parse_contenders(understanders: str, assignments: Sequence[str]) -> list[Co
         name, colon, setting = qualified_name.partition(":")
         if not colon or name not in settings:
             remedy = f"Write -s {form} (understanders of this run: {', '.join(names)})"
-            raise InputError(f"-s {qualified_name}: this is not an understander of this run", remedy=remedy)
+            raise InputError(f"-s {qualified_name}: this names no understander of this run", remedy=remedy)
         settings[name].append((setting, value))
     return [Contender(name, tuple(pairs)) for name, pairs in settings.items()]
 

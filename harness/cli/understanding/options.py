@@ -40,7 +40,9 @@ def separator_option() -> Any:
 
     def demand_separator(ctx: click.Context, param: click.Parameter, value: str) -> str:
         if not value:
-            raise InputError("--separator is empty", remedy="Omit it, or give the character that precedes specifiers")
+            raise InputError(
+                "--separator is empty", remedy="Write the character before specifiers, or remove --separator"
+            )
         return value
 
     return option("Character before the specifier of a concept.", default="-", callback=demand_separator)
@@ -49,7 +51,7 @@ def separator_option() -> Any:
 def attributes_option() -> Any:
     """`--attributes`."""
     return option(
-        "Concepts whose name contains the separator and has no specifier.",
+        "Concepts whose names contain the separator, but no specifier.",
         metavar="A,B,…",
         callback=lambda ctx, param, value: tuple(filter(None, map(str.strip, (value or "").split(",")))),
     )
@@ -95,7 +97,7 @@ class FrameOptions:
         columns = {name for utterance in gold.utterances for name, _ in utterance.groups}
         for column in self.by:
             if column not in columns:
-                remedy = nearest(column, sorted(columns), listed="Groups") if columns else "Omit --by"
+                remedy = nearest(column, sorted(columns), listed="Groups") if columns else "Remove --by"
                 raise InputError(f"--by: gold has no group {plain_text(column, 60)!r}", remedy=plain_text(remedy, 300))
 
 
@@ -130,7 +132,9 @@ def frames_options(values: ValueRule, *, of_files: bool) -> Any:
             type=click.Choice(list(_ZEROS)), default="0", callback=lambda ctx, param, value: PRESETS[_ZEROS[value]],
         ),
         labels=option("All declared intents, for macro averages.", metavar="LABELS.yaml|A,B,…"),
-        by=repeatable("Group results by this column.", metavar="COLUMN", show_default="all columns of gold"),
+        by=repeatable(
+            "Group results by this column; repeatable.", metavar="COLUMN", show_default="all columns of gold"
+        ),
     )  # fmt: skip
 
 
@@ -152,7 +156,7 @@ def declared_labels(argument: str) -> LabelSet:
         return load_label_set(Path(argument))
     ids = dict.fromkeys(part.strip() for part in argument.split(",") if part.strip())
     if not ids:
-        raise InputError("--labels is empty", remedy="Write a,b,c, or give the .yaml file of a label set")
+        raise InputError("--labels is empty", remedy="Write a,b,c, or name the .yaml file of a label set")
     return LabelSet("", "", tuple(map(Label, ids)), may_be_empty=True)
 
 
@@ -231,12 +235,14 @@ class FrameLimits:
                     f"{row.name}{detail} of {system_name}",
                     limit,
                     row.value,
-                    least=row.high,
+                    is_minimum=row.more_is_better,
                     unit=SHARE,
                     interval=row.interval,
                     why_not=row.counts,
                     has_interval=True,
-                    on_bound=self.limits_on is LimitBasis.BOUND,
+                    compares_bound=self.limits_on is LimitBasis.BOUND,
                 )
             if not rows:
-                yield DeclaredLimit(option_name, f"{key} of {system_name}", limit, None, unit=SHARE, least=key != "cer")
+                yield DeclaredLimit(
+                    option_name, f"{key} of {system_name}", limit, None, unit=SHARE, is_minimum=key != "cer"
+                )

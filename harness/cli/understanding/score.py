@@ -62,11 +62,11 @@ class ScoreSources:
         ))  # fmt: skip
         if self.sessions and (self.gold or self.predicted):
             raise InputError(
-                "sessions cannot be combined with --gold or --pred", remedy="Give sessions, or --gold and --pred"
+                "sessions cannot be combined with --gold or --pred", remedy="Use sessions, or --gold and --pred"
             )
         if not self.sessions and not (self.gold and self.predicted):
-            remedy = "Give --gold FILE|FOLDER and --pred FILE|FOLDER, or give a session"
-            raise InputError("neither a session nor --gold and --pred are given", remedy=remedy)
+            remedy = "Add --gold FILE|FOLDER and --pred FILE|FOLDER, or name a session"
+            raise InputError("nothing to score: there is no session, and not both --gold and --pred", remedy=remedy)
 
     @property
     def files(self) -> list[str]:
@@ -101,8 +101,9 @@ def score(
 ) -> None:
     """Score predicted intents and slots, or those that the devices of a session understood, against gold.
 
-    Reads BIO folders, JSONL, and CSV files of intents. A missing prediction counts as an empty one that is
-    never right. A prediction without gold is not counted. Both are reported. How-to: docs/how-to/score-understanding.md
+    Reads BIO folders, JSONL, and CSV files of intents. A missing prediction counts as empty and is never right. A
+    prediction without gold is not counted. The report states how many there are of each.
+    How-to: docs/how-to/score-understanding.md
 
     Exit status: 0 scored · 1 a limit failed · 2 wrong usage or input · 3 a report cannot be written.
     """
@@ -252,7 +253,7 @@ def _read_corpora(sources: ScoreSources, stack: ExitStack) -> tuple[Corpus, list
         return add_groups(gold, groups_file), [predicted], session_notes
     gold_file = stack.enter_context(open_input(sources.gold or ""))
     files = [stack.enter_context(open_input(path)) for path in sources.predicted]
-    gold, split = read_gold(gold_file, sources.gold_format, sources.split)
+    gold, split = read_gold(gold_file, sources.gold_format, sources.split, option="--gold-format")
     gold = add_groups(gold, groups_file)
     return gold, [_read_predicted(file, sources.pred_format, split, gold) for file in files], None
 
@@ -270,7 +271,7 @@ def _read_sessions(sessions: Sequence[str], attempt: CountedAttempt) -> tuple[Co
     corpora = session_corpora(progresses, attempt)
     if not corpora.gold.utterances:
         why = f": no report says what was understood in {listed(corpora.unknown)}" if corpora.unknown else ""
-        remedy = "Give a session with trials of kind understand (docs/explanation/trials.md)"
+        remedy = "Use a session with trials of kind understand (docs/explanation/trials.md)"
         raise InputError(f"no trial has an intent to score{why}", remedy=remedy)
     names = " ".join(map(str, folders))
     unfinished = tuple(
@@ -285,15 +286,20 @@ def _read_sessions(sessions: Sequence[str], attempt: CountedAttempt) -> tuple[Co
     )
 
 
-def read_gold(file: InputFile, form: CorpusFormat | None, split: str | None) -> tuple[Corpus, str | None]:
-    """Gold, and the name of its split as written in its ids; None for the name if no split was chosen."""
+def read_gold(
+    file: InputFile, form: CorpusFormat | None, split: str | None, *, option: str | None = None
+) -> tuple[Corpus, str | None]:
+    """Gold, and the name of its split as written in its ids; None for the name if no split was chosen.
+
+    option: the option for `form`; None if the command has none.
+    """
     from harness.understanding.files.corpus_file import read_corpus
     from harness.understanding.scoring import is_annotated
 
-    gold = read_corpus(file.path, form, split, name=file.name, option="--gold-format")
+    gold = read_corpus(file.path, form, split, name=file.name, option=option)
     if not any(map(is_annotated, gold.utterances)):
         raise InputError(
-            "this file contains no annotations", place=Place(file.name), remedy="Give annotated utterances"
+            "this file contains no annotations", place=Place(file.name), remedy="Use a file of annotated utterances"
         )
     return gold, None if split is None else dict(gold.utterances[0].groups)[SPLIT]
 
@@ -328,14 +334,20 @@ def _demand_intent(label: str | None, gold: Corpus, declared: Sequence[str] | No
     if declared is not None:
         intents |= {"", *declared}
     if label is not None and label not in intents:
-        problem = f"--out-of-scope: no utterance of gold has the intent {plain_text(label or 'none', 60)!r}"
+        problem = "--out-of-scope: every utterance of gold has an intent"
+        if label:
+            problem = f"--out-of-scope: no utterance of gold has the intent {plain_text(label, 60)!r}"
         remedy = nearest(label, sorted(filter(None, intents)), listed="Intents")
         remedy = f"{plain_text(remedy, 300)}. If gold is a shard, declare all intents with --labels"
         raise InputError(problem, place=Place(gold.path), remedy=remedy)
     for utterance in gold.utterances:
         if label and label in (utterance.intents or ()) and len(utterance.intents or ()) > 1:
             problem = f"--out-of-scope: {plain_text(utterance.id, 60)} has {plain_text(label, 60)!r} and other intents"
-            raise InputError(problem, place=utterance.place, remedy="An utterance out of scope has no other intent")
+            raise InputError(
+                problem,
+                place=utterance.place,
+                remedy="Remove its other intents, which an utterance out of scope cannot have",
+            )
 
 
 def demand_an_id(ids: Sequence[str], gold: Corpus, subject: str, name: str) -> None:
@@ -362,8 +374,8 @@ def add_groups(gold: Corpus, file: InputFile | None) -> Corpus:
     rows = {without_mark(id_): row for row, id_ in enumerate(groups.ids)}
     demand_an_id(list(rows), gold, "this list", file.name)
     columns = {column for utterance in gold.utterances for column, _ in utterance.groups}
-    if twice := next((grouping.name for grouping in groups.groupings if grouping.name in columns), None):
-        problem = f"gold already has a group {plain_text(twice, 60)!r}"
+    if repeated_name := next((grouping.name for grouping in groups.groupings if grouping.name in columns), None):
+        problem = f"gold already has a group {plain_text(repeated_name, 60)!r}"
         raise InputError(problem, place=Place(file.name), remedy="Rename the column")
     utterances = []
     for utterance in gold.utterances:

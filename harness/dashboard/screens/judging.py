@@ -33,7 +33,7 @@ from harness.rating.items import Item
 from harness.rating.rater_player import RaterPlayer
 from harness.rating.rater_queue import ReopenableItem
 from harness.rating.rating_room import RatingRoom
-from harness.rating.view import SittingPhase, SittingView, found_words
+from harness.rating.view import SittingPhase, SittingView, reopenable_in_words
 
 MIN_HEIGHT_FOR_STEPS = 20
 """If a screen has fewer lines, the answers given so far in the decision aid are left out."""
@@ -137,7 +137,7 @@ def _step_line(step: AidStep) -> Text:
     return Text.assemble(
         f"{plain_text(step.question.topic)}: ",
         (plain_text(step.answer.text), palette.TEXT),
-        ("  (known)" if step.filled else "", palette.QUIET),
+        ("  (known)" if step.by_harness else "", palette.QUIET),
         style=palette.QUIET,
     )
 
@@ -215,15 +215,15 @@ class JudgingScreen(Screen[None]):
         item_id = None if view.item is None else view.item.id
         is_new = item_id != (None if self._item is None else self._item.id)
         self._item = view.item
-        guarded_app(self).set_shown_item(self, (item_id, view.explained is not None))
+        guarded_app(self).set_shown_item(self, (item_id, view.explanation is not None))
         self.set_class(view.phase is SittingPhase.FINISHED, "-finished")
-        self.set_class(view.explained is not None, "-explaining")
+        self.set_class(view.explanation is not None, "-explaining")
         title = self._room.round.title or self._room.round.id
         self.query_one(SittingTitle).show(view, title)
         self.query_one(SittingProgress).show(view)
         self.query_one(JudgedItem).show(view)
         self.query_one(DraftLine).show(view)
-        self.query_one(Explanation).show(view.explained)
+        self.query_one(Explanation).show(view.explanation)
         if view.phase is SittingPhase.FINISHED:
             self.query_one(SittingEnd).show((view, self._list_waiting() if view.count.held else ()))
         self._show_message(view)
@@ -236,7 +236,7 @@ class JudgingScreen(Screen[None]):
 
     def _show_message(self, view: SittingView) -> None:
         """Shows the answer to the last key, else the desk's message."""
-        message, colour = (self._message, self._colour) if self._message else (view.said, palette.GREEN)
+        message, colour = (self._message, self._colour) if self._message else (view.message, palette.GREEN)
         self.query_one(MessageLine).show(message, colour, break_due=view.break_due)
 
     def _begin_item(self, item: Item | None) -> None:
@@ -283,7 +283,7 @@ class JudgingScreen(Screen[None]):
         """What a key does, and whether that writes a row; None for a key without a meaning here."""
         category = self._rater_keys.category(key) or self._rater_keys.by_letter(key)
         action = self._rater_keys.action(key)
-        if self._desk.view.explained is not None and action not in (RaterAction.UNDO, RaterAction.QUIT):
+        if self._desk.view.explanation is not None and action not in (RaterAction.UNDO, RaterAction.QUIT):
             return self._desk.go_on, True
         if category is not None:
             return lambda: self._judge(key, category), True
@@ -420,7 +420,7 @@ class JudgingScreen(Screen[None]):
                 return
             choices = responses[:MAX_FOUND]
             more = f" ({len(responses) - len(choices)} more: give more words)" if len(responses) > len(choices) else ""
-            lines = tuple(found_words(response) for response in choices)
+            lines = tuple(reopenable_in_words(response) for response in choices)
             panel = ChoicePanel(f"Which one do you want to open again?{more}", lines)
             self.app.push_screen(panel, lambda index: on_choice(choices, index))
 

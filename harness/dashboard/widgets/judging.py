@@ -20,7 +20,7 @@ from harness.model.numbers import NOTHING, fixed, seconds
 from harness.model.trial import Recognition
 from harness.rating.guide import GUIDE, LABELS, RULES, SUB_FLAG_TEXTS
 from harness.rating.items import Item
-from harness.rating.view import ExerciseResult, SittingView, effect_words, given_words, visible_latency_s
+from harness.rating.view import ExerciseResult, SittingView, effect_in_words, judgment_in_words, visible_latency_s
 
 _MIN_LABEL_WIDTH = 8
 MAX_TEXT_CHARS = 2000
@@ -61,18 +61,18 @@ class JudgedItem(Showing[SittingView]):
         if view.proposal is not None:
             rows.append(("classifier", Text(view.proposal.words, style=palette.ORANGE)))
         if item.effect is not None:
-            expected, state = effect_words(item.effect)
+            expected, state = effect_in_words(item.effect)
             rows.append(("wanted", Text(expected, style=palette.TEXT)))
             rows.append(("seen", Text(state, style=palette.YELLOW)))
         if item.note:
             label = "note" if item.exercise is None else "seen"
             rows.append((label, Text(plain_text(item.note, MAX_TEXT_CHARS), style=palette.TEXT)))
         rows.append(("", _facts(item)))
-        own = view.own
+        own = view.own_row
         # An item with a category is shown only if the rater has reopened it.
-        if own is not None and (view.again or own.status is not JudgmentStatus.SUBMITTED):
-            earlier = given_words(own)
-            if own.comment and own.category is None:  # with a category, `given_words` includes the comment
+        if own is not None and (view.is_reopened or own.status is not JudgmentStatus.SUBMITTED):
+            earlier = judgment_in_words(own)
+            if own.comment and own.category is None:  # with a category, `judgment_in_words` includes the comment
                 earlier += f", “{plain_text(own.comment, 200)}”"
             rows.append(("before", Text(earlier, style=palette.VIOLET)))
         return rows
@@ -93,7 +93,7 @@ class JudgedItem(Showing[SittingView]):
                 label, name = "given", f"{plain_text(judgment.rater, 30)}: "
             else:
                 label, name = f"rater {number}", ""
-            text = Text(name, style=palette.QUIET).append(given_words(judgment), style=palette.ORANGE)
+            text = Text(name, style=palette.QUIET).append(judgment_in_words(judgment), style=palette.ORANGE)
             rows.append((label, text))
         return rows
 
@@ -309,12 +309,12 @@ class Explanation(Showing[ExerciseResult]):
 
     def draw(self, explained: ExerciseResult, width: int, height: int) -> Text:
         best = LABELS[explained.exercise.category]
-        if explained.given is explained.exercise.category:
+        if explained.category is explained.exercise.category:
             verdict = f"Right: {best}"
         elif explained.right:
-            verdict = f"{LABELS[explained.given]} can be defended; {best} is better"
+            verdict = f"{LABELS[explained.category]} can be defended; {best} is better"
         else:
-            verdict = f"Not {LABELS[explained.given]}, but {best}"
+            verdict = f"Not {LABELS[explained.category]}, but {best}"
         text = Text.assemble(
             (verdict, f"bold {palette.GREEN if explained.right else palette.ORANGE}"),
             (f"\n\n{plain_text(explained.exercise.why, 600)}\n\n", palette.TEXT),

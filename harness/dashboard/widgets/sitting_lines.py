@@ -8,9 +8,8 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.bars import Showing, TextLine, progress_bar
 from harness.model.numbers import seconds, time_left
-from harness.rating.exercises import repetition_text
 from harness.rating.guide import SUB_FLAG_TEXTS
-from harness.rating.view import SURE, SittingPhase, SittingView
+from harness.rating.view import CONFIDENCE_TEXTS, SittingPhase, SittingView, repetition_text
 
 
 class SittingTitle(TextLine):
@@ -22,7 +21,7 @@ class SittingTitle(TextLine):
         text = Text()
         if view.phase is SittingPhase.TRAINING:
             done_count, exercise_count = view.exercises
-            current = done_count + 1 if view.explained is None else done_count
+            current = done_count + 1 if view.explanation is None else done_count
             number = max(1, min(current, exercise_count))
             text.append("TRAINING", style=f"bold {palette.YELLOW}")
             repetition = repetition_text(view)
@@ -32,7 +31,7 @@ class SittingTitle(TextLine):
             text = Text.assemble(
                 ("Settling" if view.adjudicating else "Judging", f"bold {palette.TEXT}"),
                 (f" item {view.position} of {view.count.total}{' so far' if view.growing else ''}", palette.TEXT),
-                (" again" if view.again else "", f"bold {palette.VIOLET}"),
+                (" again" if view.is_reopened else "", f"bold {palette.VIOLET}"),
                 (f"  {view.item.id}", palette.QUIET),
             )
         else:
@@ -63,7 +62,7 @@ class DraftLine(TextLine):
 
     def show(self, view: SittingView) -> None:
         draft = view.draft
-        parts = [] if draft.confidence is None else [f"{draft.confidence} {SURE[draft.confidence]}"]
+        parts = [] if draft.confidence is None else [f"{draft.confidence} {CONFIDENCE_TEXTS[draft.confidence]}"]
         parts += [SUB_FLAG_TEXTS[flag] for flag in draft.sub_flags]
         parts += [f"“{plain_text(draft.comment, 300)}”"] if draft.comment else []
         self.write(Text.assemble(("draft " if parts else "", palette.QUIET), (" · ".join(parts), palette.YELLOW)))

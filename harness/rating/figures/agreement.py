@@ -69,7 +69,7 @@ class RaterFigures:
     """Share of known answers that were right."""
     exercises: Share = field(default_factory=Share)
     """Share of first answers to exercises that were right."""
-    others: Share = field(default_factory=Share)
+    leave_one_out: Share = field(default_factory=Share)
     """Share of labels that equal the consensus of the other raters (leave-one-out)."""
     first_half: Share = field(default_factory=Share)
     second_half: Share = field(default_factory=Share)
@@ -130,7 +130,7 @@ def _figures_of_rater(
     matches: Sequence[bool],
 ) -> RaterFigures:
     """Counts of one rater. rows: all of their rows, oldest first. The other parameters are as in `rater_figures`."""
-    on_responses = [row for row in rows if not row.trial_id.startswith(EXERCISE)]
+    response_rows = [row for row in rows if not row.trial_id.startswith(EXERCISE)]
     statuses = Counter(judgment.status for _, judgment in rows_in_force)
     submitted = [
         (response, judgment) for response, judgment in rows_in_force if judgment.status is JudgmentStatus.SUBMITTED
@@ -143,8 +143,8 @@ def _figures_of_rater(
         skipped=statuses[JudgmentStatus.SKIPPED],
         flagged=statuses[JudgmentStatus.FLAGGED],
         held=statuses[JudgmentStatus.HELD],
-        withdrawn=sum(row.status is JudgmentStatus.WITHDRAWN for row in on_responses),
-        outdated=sum(row.id not in counting_ids for row in in_force(on_responses)),
+        withdrawn=sum(row.status is JudgmentStatus.WITHDRAWN for row in response_rows),
+        outdated=sum(row.id not in counting_ids for row in in_force(response_rows)),
         times_s=tuple(judgment.time_to_answer_s for _, judgment in submitted if judgment.time_to_answer_s is not None),
         too_fast=_share(
             judgment.time_to_answer_s < response.response.clip.duration_s
@@ -165,7 +165,7 @@ def _figures_of_rater(
             if (gold_item := gold.get((response.session_id, response.trial.trial.id))) is not None
         ),
         exercises=_first_answer_share(rows, exercises),
-        others=_share(matches),
+        leave_one_out=_share(matches),
         first_half=_share(matches[:half]),
         second_half=_share(matches[half:]) if half else Share(),
         program=any(row.program for row in rows),
@@ -182,10 +182,10 @@ def _first_answer_share(rows: Sequence[Judgment], exercises: Mapping[str, Exerci
     return _share(exercises[row.trial_id].is_right(row.category) for row in first_answers.values())
 
 
-def _share(values: Iterable[bool]) -> Share:
+def _share(flags: Iterable[bool]) -> Share:
     """The share of True."""
-    all_values = list(values)
-    return Share(sum(all_values), len(all_values))
+    all_flags = list(flags)
+    return Share(sum(all_flags), len(all_flags))
 
 
 CATEGORIES = tuple(Category)
@@ -481,7 +481,7 @@ def _sub_flags(judged: Sequence[JudgedResponse]) -> tuple[tuple[SubFlag, SubFlag
             if first.category is not second.category or first.category is None:
                 continue
             for flag in SUB_FLAGS_OF.get(first.category, ()):
-                counts[flag][(flag in first.sub_flags) + (flag in second.sub_flags)] += 1
+                counts[flag][sum(flag in judgment.sub_flags for judgment in (first, second))] += 1
     return tuple(
         (flag, SubFlagAgreement(both=counts[flag][2], one=counts[flag][1], neither=counts[flag][0]))
         for flag in SubFlag

@@ -9,10 +9,7 @@ from statistics import median
 
 from harness.base.grouping import group_by
 from harness.base.text_table import sorted_labels
-from harness.model.choices import CONDITIONS as CONDITIONS
-from harness.model.choices import GROUPINGS as GROUPINGS
-from harness.model.choices import By as By
-from harness.model.choices import CategoryGroup, Reading, ResultGrouping
+from harness.model.choices import By, CategoryGroup, Reading, ResultGrouping
 from harness.model.frozen import frozen
 from harness.model.judgment import Category, SubFlag
 from harness.rating.figures.judged_responses import Basis, QueryOutcome, RatedTrial
@@ -99,7 +96,7 @@ class CategoryFigures:
     - queries: number of different queries with a category.
     - method: method of the intervals.
     - flagged_too: number of responses with a category that some rater put aside.
-    - voices: number of raters.
+    - raters: number of raters who gave a category.
     """
 
     outcomes: tuple[tuple[QueryOutcome, int], ...]
@@ -111,7 +108,7 @@ class CategoryFigures:
     queries: int
     method: Method
     flagged_too: int = 0
-    voices: int = 0
+    raters: int = 0
 
     def count(self, *outcomes: QueryOutcome) -> int:
         """Number of queries with one of these outcomes."""
@@ -138,8 +135,8 @@ class CategoryFigures:
 
     @property
     def judged(self) -> int:
-        """Number of queries with a category from a rater, including disputed ones."""
-        return self.count(QueryOutcome.CATEGORY, QueryOutcome.DISPUTED)
+        """Number of queries with a category from a rater, including tied ones."""
+        return self.count(QueryOutcome.CATEGORY, QueryOutcome.TIED)
 
     @property
     def total(self) -> int:
@@ -189,25 +186,27 @@ def category_figures(trials: Iterable[RatedTrial]) -> CategoryFigures:
 
     bases = Counter(trial.basis for trial in with_category)
     flags = Counter(flag for trial in with_category for flag in trial.sub_flags)
-    lacks = Counter(map(lacks_core, with_category))
+    lack_sources = Counter(map(core_lack_sources, with_category))
     judged = [trial.judged for trial in all_trials if trial.judged is not None]
     return CategoryFigures(
         outcomes=tuple((outcome, outcomes[outcome]) for outcome in QueryOutcome),
         unassessed=sum(not trial.assessed for trial in all_trials if _is_recognised(trial.outcome)),
         bases=tuple((basis, bases[basis]) for basis in Basis),
         shares=tuple((reading, tuple(shares(reading))) for reading in Reading),
-        core=CoreLack(by_rater=lacks[True, False], by_scenario=lacks[False, True], by_both=lacks[True, True]),
+        core=CoreLack(
+            by_rater=lack_sources[True, False], by_scenario=lack_sources[False, True], by_both=lack_sources[True, True]
+        ),
         sub_flags=tuple((flag, flags[flag]) for flag in SubFlag),
         queries=len(by_query),
         method=method,
         flagged_too=sum(
             any(row.flags for row in trial.judged.judgments) for trial in with_category if trial.judged is not None
         ),
-        voices=len({row.rater for response in judged for row in response.submitted}),
+        raters=len({row.rater for response in judged for row in response.submitted}),
     )
 
 
-def lacks_core(trial: RatedTrial) -> tuple[bool, bool]:
+def core_lack_sources(trial: RatedTrial) -> tuple[bool, bool]:
     """Whether an admitted defeat concerns a core capability, according to its raters, and to its scenario."""
     if trial.category is not Category.ADMITTED_DEFEAT:
         return False, False
@@ -216,7 +215,7 @@ def lacks_core(trial: RatedTrial) -> tuple[bool, bool]:
 
 def category_under(trial: RatedTrial, reading: Reading) -> Category | None:
     """The category of a query under a reading; None without a category."""
-    return Category.WRONG if reading is Reading.WRONG and any(lacks_core(trial)) else trial.category
+    return Category.WRONG if reading is Reading.WRONG and any(core_lack_sources(trial)) else trial.category
 
 
 def counts_as(trial: RatedTrial, figure: Figure, reading: Reading = Reading.ADMITTED) -> bool:

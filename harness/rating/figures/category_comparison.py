@@ -203,7 +203,7 @@ def _differing_queries(
                 second=_category_counts([trial for key in keys for trial in second_trials[key]], reading),
             )
         )
-    return tuple(sorted(differing, key=lambda entry: (-abs(entry.difference), -entry.difference, entry.query_id)))
+    return tuple(sorted(differing, key=lambda query: (-abs(query.difference), -query.difference, query.query_id)))
 
 
 def _category_counts(trials: Iterable[RatedTrial], reading: Reading) -> tuple[tuple[Category, int], ...]:

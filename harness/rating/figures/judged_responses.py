@@ -101,16 +101,16 @@ def judged_responses_of(
             for judgment in judgments_in_force
             if judgment.adjudicates and judgment.status is JudgmentStatus.SUBMITTED
         ]
-        of_raters = tuple(judgment for judgment in judgments_in_force if not judgment.adjudicates)
-        counting = tuple(judgment for judgment in of_raters if with_programs or not judgment.program)
+        rater_judgments = tuple(judgment for judgment in judgments_in_force if not judgment.adjudicates)
+        counted_judgments = tuple(judgment for judgment in rater_judgments if with_programs or not judgment.program)
         responses.append(
             JudgedResponse(
                 session_id,
                 trial,
                 response,
-                judgments=counting,
+                judgments=counted_judgments,
                 settled=adjudications[-1] if adjudications else None,
-                programs=tuple(judgment for judgment in of_raters if judgment not in counting),
+                programs=tuple(judgment for judgment in rater_judgments if judgment not in counted_judgments),
             )
         )
     return tuple(responses)
@@ -137,8 +137,8 @@ class QueryOutcome(StrEnum):
     """Put aside by a rater."""
     HELD = "held"
     """Held until its effect is known."""
-    DISPUTED = "disputed"
-    """Raters differ, without a consensus or an adjudication."""
+    TIED = "disputed"
+    """Raters differ, without a consensus or an adjudication. JSON and CSV keep the older word."""
     CATEGORY = "category"
     """It has a category."""
 
@@ -229,9 +229,9 @@ def rated_trials_of(
 
     judged: `judged_responses_of` the same session.
     """
-    by_trial = {response.trial.trial.id: response for response in judged}
+    judged_by_trial = {response.trial.trial.id: response for response in judged}
     return tuple(
-        _rate_trial(session_id, trial, by_trial.get(trial.trial.id))
+        _rate_trial(session_id, trial, judged_by_trial.get(trial.trial.id))
         for trial in trials
         if trial.trial.listening is None and trial.trial.memory is None and trial.trial.responds
     )
@@ -290,7 +290,7 @@ def _final_category(judged: JudgedResponse) -> tuple[Category | None, Basis | No
 def _outcome_without_category(judged: JudgedResponse) -> QueryOutcome:
     """The outcome of a response without a category. A flag precedes a hold, and a hold precedes a skip."""
     if judged.disputed:
-        return QueryOutcome.DISPUTED
+        return QueryOutcome.TIED
     statuses = {judgment.status for judgment in judged.judgments}
     for status, outcome in (
         (JudgmentStatus.FLAGGED, QueryOutcome.FLAGGED),
@@ -322,7 +322,7 @@ def read_sessions(folders: Sequence[Path]) -> tuple[RatedSession, ...]:
         if first is not session:
             raise InputError(
                 f"{first.folder} and {folder} contain the same session, {session.session_id}",
-                remedy="Give only one of them; otherwise its judgments count twice",
+                remedy="Name only one of the folders; otherwise the judgments count twice",
             )
     return tuple(session_by_id.values())
 
@@ -367,13 +367,15 @@ def complete_rows(rows: Iterable[Judgment], session_id: str, names: dict[str, st
 
 
 def _read_session(folder: Path, names: dict[str, str]) -> RatedSession:
-    played = SessionTrials()
+    session_trials = SessionTrials()
     with LogReader(folder) as reader, gc_paused():
         for entry in reader.entries(kinds=ROWS_OF_TRIALS):
-            played.add(entry.record)
-    session_id = played.session.session_id if played.session else folder.resolve().name
+            session_trials.add(entry.record)
+    session_id = session_trials.session.session_id if session_trials.session else folder.resolve().name
     rows = [entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven)]
-    return _with_rows(RatedSession(folder, session_id, played.trials, (), ()), complete_rows(rows, session_id, names))
+    return _with_rows(
+        RatedSession(folder, session_id, session_trials.trials, (), ()), complete_rows(rows, session_id, names)
+    )
 
 
 def _with_rows(session: RatedSession, rows: Sequence[Judgment], with_programs: bool = False) -> RatedSession:

@@ -73,10 +73,10 @@ def read_csv(path: Path, encoding: str | None) -> RawRows:
     problems = Problems(str(path))
     for index, name in enumerate(names):
         if not name:
-            remedy = "Name it, or remove its comma from every row"
+            remedy = "Name the column, or remove its comma from every row"
             problems.add(header_line, 1, f"column {index + 1} has no name", remedy)
         elif names.index(name) < index:
-            problems.add(header_line, 1, f"two columns are named {shown(name)}", "Rename one")
+            problems.add(header_line, 1, f"two columns are named {shown(name)}", "Rename one of them")
     problems.refuse()
     errors: list[InputError] = []
     rows = _checked_csv_rows(zip(lines[1:], row_faults, strict=True), len(names), str(path), errors)
@@ -96,7 +96,7 @@ def _checked_csv_rows(
             continue
         if len(row) != column_count:
             problem = f"{counted(len(row), 'field')}, but the header has {column_count}"
-            remedy = "Write one for each column, empty for none; put a field with commas in quotes"
+            remedy = "Write a field for each column, even if it is empty; put a field that contains commas in quotes"
             errors.append(InputError(problem, place=Place(file, line, 1), remedy=remedy))
             continue
         yield line, list(row)
@@ -122,7 +122,7 @@ def read_jsonl(path: Path, encoding: str | None) -> RawRows:
             if not isinstance(row, dict):
                 raise ValueError(f"a line must be an object, not {shown(text)}")
         except (ValueError, RecursionError) as error:
-            problem = f"not a JSON object: {error}"
+            problem = f"the line is not a JSON object: {error}"
             remedy = 'Write one object on each line: {"trial": "t1", "rater": "ann", "category": "correct"}'
             errors.append(InputError(problem, place=Place(str(path), line, 1), remedy=remedy))
             continue
@@ -130,7 +130,7 @@ def read_jsonl(path: Path, encoding: str | None) -> RawRows:
         objects.append((line, row))
     if len(names) > MAX_COLUMNS:
         raise InputError(
-            f"the lines have {len(names)} different keys",
+            f"the lines have {len(names):,} different keys, more than {MAX_COLUMNS:,}",
             place=Place(str(path)),
             remedy="Use the same keys on each line",
         )
@@ -157,10 +157,10 @@ def read_parquet(path: Path) -> RawRows:
         columns = [column.to_pylist() for column in table.columns]
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         reason = str(error).split("\n")[0]
-        remedy = "Check the program that wrote it"
-        raise InputError(f"not a Parquet file: {reason}", place=Place(str(path)), remedy=remedy) from error
+        remedy = "Check the program that wrote the file"
+        raise InputError(f"the file is not Parquet: {reason}", place=Place(str(path)), remedy=remedy) from error
     if len(set(names)) < len(names):
-        raise InputError("two columns have the same name", place=Place(str(path)), remedy="Rename one")
+        raise InputError("two columns have the same name", place=Place(str(path)), remedy="Rename one of them")
     rows = ((number, list(cells)) for number, cells in enumerate(zip(*columns, strict=True), 1))
     return RawRows(str(path), names, header_line=0, rows=rows, bad_lines=[])
 
@@ -197,14 +197,14 @@ def parse_cell(cell: object, content: ColumnContent) -> Value | None:
         return None
     if isinstance(cell, str):
         if len(cell) > MAX_CELL_CHARS:
-            raise WrongCell(f"a cell of {len(cell):,} characters", f"Write at most {MAX_CELL_CHARS:,}")
+            raise WrongCell(f"the text has {len(cell):,} characters", f"Write at most {MAX_CELL_CHARS:,} characters")
         _refuse_surrogates(cell)
     return _PARSERS[content](cell)
 
 
 def _refuse_surrogates(text: str) -> None:
     if not text.isascii() and _SURROGATE.search(text):
-        raise WrongCell(f"an incomplete character in {shown(text)}", "Write whole characters")
+        raise WrongCell(f"{shown(text)} contains an incomplete character", "Write complete Unicode characters")
 
 
 def _parse_text(cell: object) -> str | None:
@@ -212,7 +212,7 @@ def _parse_text(cell: object) -> str | None:
         case str():
             return cell if cell.strip() else None
         case bool() | list() | dict():
-            raise WrongCell(f"{shown(str(cell))} is not text", "Write it in quotes")
+            raise WrongCell(f"{shown(str(cell))} is not text", "Write the text in quotes")
     return str(cell)
 
 
@@ -353,7 +353,7 @@ def check_row(line: int, values: dict[str, Value], categories: Mapping[str, Cate
         )
     _check_numbers(values)
     if ("span_start_s" in values) != ("span_end_s" in values):
-        raise WrongCell("only one of span_start_s and span_end_s is given", "Write both, or neither")
+        raise WrongCell("only one of span_start_s and span_end_s is given", "Fill in both columns, or neither")
     for column, enum in _ENUM_COLUMNS.items():
         if column in values:
             values[column] = _parse_enum_value(str(values[column]), enum, column)
@@ -380,7 +380,7 @@ def _check_numbers(values: Mapping[str, Value]) -> None:
     confidence = values.get("program_confidence")
     if isinstance(confidence, int | float) and not (values.get("program") and 0 <= confidence <= 1):
         raise WrongCell(
-            f"program_confidence is {confidence}", "Write a number from 0 to 1, and true in the column program"
+            f"program_confidence is {confidence}", "Write a number from 0 to 1, and true in the column `program`"
         )
 
 
@@ -388,7 +388,7 @@ def _parse_enum_value(text: str, enum: type[StrEnum], column: str) -> StrEnum:
     word = text.strip().lower().replace(" ", "_")
     allowed = [member.value for member in enum]
     if word not in allowed:
-        raise WrongCell(f"{shown(text)} is not a value of {column}", nearest(word, allowed))
+        raise WrongCell(f"{shown(text)} is not a valid value of {column}", nearest(word, allowed))
     return enum(word)
 
 
@@ -412,10 +412,11 @@ def _check_status(value: Value | None, category: Category | None) -> JudgmentSta
         return JudgmentStatus.SUBMITTED
     status = JudgmentStatus(str(value))
     if status is JudgmentStatus.SUBMITTED and category is None:
-        raise WrongCell("the row has the status submitted, but no category", "Write one, or another status")
+        raise WrongCell("the row has the status submitted, but no category", "Write a category, or another status")
     if status is not JudgmentStatus.SUBMITTED and category is not None:
         raise WrongCell(
-            f"the row has the status {status}, but also a category", "Leave the category out, or write submitted"
+            f"the row has the status {status}, but also a category",
+            "Remove the category, or write the status submitted",
         )
     return status
 
@@ -426,7 +427,7 @@ def _check_sub_flags(sub_flags: Value, category: Category | None) -> None:
         if sub_flag not in allowed:
             carrier = category.value if category is not None else "a row without a category"
             allowed_text = ", ".join(allowed) or "none"
-            raise WrongCell(f"the sub-flag {sub_flag} does not go with {carrier}", f"It may carry: {allowed_text}")
+            raise WrongCell(f"the sub-flag {sub_flag} does not go with {carrier}", f"Its sub-flags: {allowed_text}")
 
 
 ALIASES = {
@@ -461,7 +462,7 @@ def format_from_suffix(path: Path) -> Format:
     suffix = path.suffix.lower().lstrip(".")
     formats = {"ndjson": Format.JSONL, **{file_format.value: file_format for file_format in Format}}
     if suffix not in formats:
-        remedy = "Name it .csv, .jsonl or .parquet, or use --csv, --jsonl or --parquet"
+        remedy = "Rename the file to .csv, .jsonl or .parquet, or name its format: --format csv|jsonl|parquet"
         raise InputError("the file suffix is not a known format", place=Place(str(path)), remedy=remedy)
     return formats[suffix]
 
@@ -499,7 +500,7 @@ def read_judgments(
             bad_count += 1
     bad_count += len(table.bad_lines)
     if not row_count and not bad_count:
-        raise InputError("the file has no rows", place=Place(str(path)), remedy="Check the program that wrote it")
+        raise InputError("the file has no rows", place=Place(str(path)), remedy="Check the program that wrote the file")
     ignored_columns = tuple(
         name
         for name, field in zip(table.header, fields, strict=True)
@@ -560,10 +561,12 @@ def _fields_of_columns(table: RawRows, names: Mapping[str, str]) -> list[str]:
     for field_name in REQUIRED_FIELDS:
         is_replaced = field_name == "category" and "status" in fields
         if field_name not in fields and not is_replaced:
-            remedy = f"Add it, or map a column to it: --map COLUMN={field_name}. {nearest(field_name, table.header)}"
-            problems.add(table.header_line, 1, f"no column contains {field_name}", remedy)
+            remedy = f"Add it, or map another column: --map COLUMN={field_name}. {nearest(field_name, table.header)}"
+            problems.add(table.header_line, 1, f"the file has no column `{field_name}`", remedy)
     if "trial" not in fields and "clip_sha256" not in fields:
-        remedy = f"Add one, or map a column to it: --map COLUMN=trial. {nearest('trial', table.header)}"
-        problems.add(table.header_line, 1, "no column identifies the response: trial or clip_sha256", remedy)
+        remedy = f"Add one of these columns, or map another one: --map COLUMN=trial. {nearest('trial', table.header)}"
+        problems.add(
+            table.header_line, 1, "no column identifies the response: neither `trial` nor `clip_sha256`", remedy
+        )
     problems.refuse()
     return fields

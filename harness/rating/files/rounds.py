@@ -97,7 +97,7 @@ class ProposalsKeys(Keys):
     )
     classifier: Id = preset("tfidf", "The classifier plug-in. Default tfidf.")
     settings: dict[Text, SettingValue] = preset(
-        {}, "Settings of the classifier, name: value, as after -s of `harness understand annotate propose`."
+        {}, "Settings of the classifier, as `name: value`. See the option -s of `harness understand annotate propose`."
     )
     show: Annotated[ProposalShown, enum_validator(ProposalShown)] = preset(
         ProposalShown.AFTER,
@@ -132,7 +132,10 @@ class RoundKeys(Keys):
         BUILT_IN, "Exercises before the first response: built_in (the default), none, or a training file."
     )
     pass_share: float = preset(
-        0.8, "If a smaller share of the answers is correct, wrong exercises are repeated once. Default 0.8.", ge=0, le=1
+        0.8,
+        "If a smaller share of first answers is correct, wrong exercises are repeated once. Default 0.8.",
+        ge=0,
+        le=1,
     )
     gold: Text | None = optional("A file of known answers, mixed in unmarked.")
     stop: StopKeys | None = optional(
@@ -228,7 +231,7 @@ def read_round(path: Path) -> RatingRound:
     for axis, labels in keys.items.conditions.items():
         if not labels:
             findings.add(
-                ("items", "conditions", axis), f"{axis!r} has no labels", "Write at least one, or remove the axis"
+                ("items", "conditions", axis), f"{axis!r} has no labels", "Write at least one label, or remove the axis"
             )
     exercises: tuple[Exercise, ...] = ()
     if keys.training == BUILT_IN:
@@ -316,7 +319,7 @@ def _matching_sessions(
     sessions = [session for session in map(Path, names) if (session / SESSION_LOG).is_file()]
     if not sessions:
         problem = f"{pattern!r} matches no session folder"
-        findings.add(key_path, problem, f"Give a folder that contains a {SESSION_LOG}, relative to {folder}")
+        findings.add(key_path, problem, f"Name a folder that contains a {SESSION_LOG}, relative to {folder}")
     return tuple(str(session.resolve()) for session in sessions)
 
 
@@ -359,7 +362,7 @@ def _check_raters(keys: RoundKeys, findings: Findings) -> None:
     if keys.raters_per_item is None:
         return
     if not keys.raters:
-        findings.add(("raters_per_item",), "the round lists no raters", "List them: `raters: [ann, ben, cem]`")
+        findings.add(("raters_per_item",), "the round lists no raters", "List the raters: `raters: [ann, ben, cem]`")
     elif keys.raters_per_item > len(keys.raters):
         remedy = f"Write at most {len(keys.raters)}, or name more raters"
         findings.add(("raters_per_item",), f"there are only {len(keys.raters)} raters", remedy)
@@ -381,14 +384,14 @@ def _refuse_duplicates(
             line = findings.place((*key_path, first)).line
             location: tuple[str | int, ...] = (*key_path, number, key) if key else (*key_path, number)
             other = "" if ids[first] == name else f", as {ids[first]!r}"
-            findings.add(location, f"{name!r} already occurs on line {line}{other}", "Remove one of the two")
+            findings.add(location, f"{name!r} already occurs on line {line}{other}", "Remove one of the two entries")
 
 
 def _load_relative(path: Path, relative: str, key: str, load: Callable[[Path], T], findings: Findings) -> T | None:
     """Loads another file, named relative to this one; None if that fails. Adds its errors, which keep their places."""
     other = path.parent / relative
     if not other.is_file():
-        findings.add((key,), f"there is no file {relative!r}", f"Write its path relative to {path.parent}")
+        findings.add((key,), f"there is no file {relative!r}", f"Write the path of the file relative to {path.parent}")
         return None
     try:
         return load(other)

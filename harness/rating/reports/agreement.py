@@ -27,6 +27,7 @@ from harness.rating.guide import LABELS, TO_JUDGE
 from harness.statistics.agreement import (
     DOUBTFUL,
     NOTHING_JUDGED,
+    TOO_FEW_ITEMS,
     CategoryAgreement,
     Figure,
     PairAgreement,
@@ -55,8 +56,8 @@ def to_json(figures: AgreementFigures) -> Json:
             "ac1": _figure_json(table.ac1),
             "intervals_over": "items",
             "categories": {
-                category.value: {"labels": entry.labels, "items": entry.items, **_figure_json(entry.agreement)}
-                for category, entry in zip(CATEGORIES, table.categories, strict=True)
+                category.value: {"labels": specific.labels, "items": specific.items, **_figure_json(specific.agreement)}
+                for category, specific in zip(CATEGORIES, table.categories, strict=True)
             },
             "confusion": _confusion_json(table.confusion, symmetric=True),
         },
@@ -76,8 +77,8 @@ def to_json(figures: AgreementFigures) -> Json:
                 name: _rater_confusion_json(matrix) for name, matrix in zip(figures.names, model.confusion, strict=True)
             },
         },
-        "raters": Table((_RATER, *_COUNTS, *_SHARES), figures.raters).json(),
-        "sub_flags": {flag.value: to_plain(entry) for flag, entry in figures.sub_flags},
+        "raters": Table((_RATER, *_COUNTS, *_ATTENTION_SHARES, *_CORRECT_SHARES, *_HALF_SHARES), figures.raters).json(),
+        "sub_flags": {flag.value: to_plain(flag_agreement) for flag, flag_agreement in figures.sub_flags},
         "items": [
             {
                 "session": item.session_id,
@@ -347,18 +348,20 @@ def _cautions(figures: AgreementFigures) -> Iterator[str]:
     """Lines on how to read the coefficients, and why one is missing."""
     table = figures.agreement
     reasons = group_by(
-        ((figure.why_not, "" if figure.value is None else "intervals of "), name)
+        ((figure.why_not, "value" if figure.value is None else "interval"), name)
         for name, figure in (("raw", table.raw), ("alpha", table.alpha), ("AC1", table.ac1))
         if figure.why_not
     )
-    for (why, missing), names in reasons.items():
-        yield f"{NOTHING} of {missing}{', '.join(names)}: {why}"
+    for (why, lacking), names in reasons.items():
+        yield f"no {lacking} for {', '.join(names)}: {why}"
+        if why == TOO_FEW_ITEMS:
+            yield "Only these are bootstraps. The intervals below hold for any number of items."
     if table.shared:
         yield "Intervals generalise to other items judged by these raters, not to other raters."
     yield from rough_note(table.shared)
     raw, alpha = table.raw.value, table.alpha.value
     if raw is not None and alpha is not None and raw > HIGH_RAW and alpha < LOW_ALPHA:
-        counts = [entry.labels for entry in table.categories]
+        counts = [specific.labels for specific in table.categories]
         most_frequent = CATEGORIES[counts.index(max(counts))]
         share_text = percent(max(counts) / table.shared_labels)
         yield f"{LABELS[most_frequent]} is {share_text} of the labels, so most pairs would agree by chance."
@@ -402,7 +405,7 @@ def _consensus_notes(figures: AgreementFigures) -> Notes:
 def _rater_parts(figures: AgreementFigures) -> Iterator[Part]:
     """Three tables of the raters, which together have all columns, and notes on them."""
     raters = figures.raters
-    for columns in (_COUNTS, _SHARES[3:6], (*_SHARES[6:], *_SHARES[:3])):  # so that each fits into WIDTH
+    for columns in (_COUNTS, _CORRECT_SHARES, (*_HALF_SHARES, *_ATTENTION_SHARES)):  # so that each fits into WIDTH
         yield Table((_RATER, *columns), raters)
     pairs = [
         ("median", "time to answer, counted from when the response appears"),
@@ -413,7 +416,7 @@ def _rater_parts(figures: AgreementFigures) -> Iterator[Part]:
     ]
     if any(rater.outdated for rater in raters):
         pairs.append(("old", "judgments of responses that no longer count, since the trial was run again"))
-    if all(rater.others.value is None for rater in raters):
+    if all(rater.leave_one_out.value is None for rater in raters):
         pairs.append(("n/a", "leave-one-out needs at least two other raters who agree"))
     if figures.programs:
         pairs.append((_PROGRAM_MARK, "a program; only people count in agreement, consensus and disputes"))
@@ -475,13 +478,17 @@ def _share_text(ratio: Share) -> str:
     return NOTHING if ratio.value is None else f"{ratio.count}/{ratio.total} {percent(ratio.value)}"
 
 
-_SHARES = (
+_ATTENTION_SHARES = (
     _share_column("too_fast", "too fast", _share_text),
     _share_column("heard_whole", "heard in full", _share_text),
     _share_column("transcript_shown", "transcript", _percent),
+)
+_CORRECT_SHARES = (
     _share_column("gold", "known answers right", _share_with_interval),
     _share_column("exercises", "exercises right", _share_text),
-    _share_column("as_the_others", "leave-one-out", _share_with_interval, "others"),
+    _share_column("as_the_others", "leave-one-out", _share_with_interval, "leave_one_out"),
+)
+_HALF_SHARES = (
     _share_column("as_the_others_first_half", "1st half", _percent, "first_half"),
     _share_column("as_the_others_second_half", "2nd half", _percent, "second_half"),
 )

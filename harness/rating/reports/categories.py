@@ -12,13 +12,11 @@ from harness.base.plain_json import picked, to_plain
 from harness.base.table import NO_LABEL
 from harness.base.text_file import safe_csv
 from harness.base.text_table import shown
-from harness.model.choices import CategoryGroup, Grouping, LimitTarget, Reading, ResultGrouping
+from harness.model.choices import GROUPINGS, By, CategoryGroup, Grouping, LimitTarget, Reading, ResultGrouping
 from harness.model.frozen import frozen
 from harness.model.judgment import Category
 from harness.model.numbers import fixed
 from harness.rating.figures.categories import (
-    GROUPINGS,
-    By,
     CategoryFigures,
     CrossedFigures,
     Figure,
@@ -110,9 +108,9 @@ def make_report(trials: Sequence[RatedTrial], selection: Selection, sessions: Se
     ]
     crosses = selection.crosses
     if crosses is None:
-        several = {grouping for grouping, groups_of in groups if len(groups_of) > 1}
+        with_several = {grouping for grouping, groups_of in groups if len(groups_of) > 1}
         crosses = ()
-        if {ResultGrouping.DEVICE, ResultGrouping.CLASS} <= several:
+        if {ResultGrouping.DEVICE, ResultGrouping.CLASS} <= with_several:
             crosses = ((ResultGrouping.DEVICE, ResultGrouping.CLASS),)
     return CategoryReport(
         sessions=tuple(sessions),
@@ -170,11 +168,11 @@ def category_limits(
 
     option: the option with the limit, for messages. bound: whether the share or an end of its interval is compared.
     """
-    least, name = category is Category.CORRECT, name_of(category)
+    is_minimum, name = category is Category.CORRECT, name_of(category)
     groups = report.devices()
     if not groups:
         why_not = report.figures.why_not or "the report covers no devices"
-        yield DeclaredLimit(option, name, limit, None, least=least, unit=SHARE, why_not=why_not)
+        yield DeclaredLimit(option, name, limit, None, is_minimum=is_minimum, unit=SHARE, why_not=why_not)
     for group in groups:
         share = group.figures.share(category, reading)
         is_on_end = bound in (LimitTarget.LOWER, LimitTarget.UPPER)
@@ -189,12 +187,12 @@ def category_limits(
             f"{name} of {shown(group.label, 60) or '(no name)'}{end_text}",
             limit,
             value,
-            least=least,
+            is_minimum=is_minimum,
             unit=SHARE,
             interval=None if is_on_end else share.interval,
             why_not=why_not,
             has_interval=not is_on_end,
-            on_bound=bound is LimitTarget.SAFE,
+            compares_bound=bound is LimitTarget.SAFE,
         )
 
 
@@ -229,7 +227,7 @@ def _csv_groups(report: CategoryReport) -> Iterator[tuple[tuple[str, str, str, s
 def _csv_rows(group: tuple[str, str, str, str], figures: CategoryFigures) -> Iterator[list[object]]:
     funnel = (figures.planned, figures.asked, figures.recognised, figures.answered, figures.judged)
     without_category = (
-        figures.count(QueryOutcome.DISPUTED),
+        figures.count(QueryOutcome.TIED),
         figures.count(QueryOutcome.HELD),
         figures.count(QueryOutcome.FLAGGED),
     )
@@ -284,7 +282,7 @@ def to_json(report: CategoryReport) -> dict[str, Any]:
             for crossing in report.crossed
         ],
         "comparisons": [_comparison_json(comparison) for comparison in report.comparisons],
-        "disputed": [_response_json(trial) for trial in report.trials_with(QueryOutcome.DISPUTED)],
+        "disputed": [_response_json(trial) for trial in report.trials_with(QueryOutcome.TIED)],
     }
 
 

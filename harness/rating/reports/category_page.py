@@ -47,7 +47,7 @@ def page(report: CategoryReport) -> str:
         for trial in report.trials_with(QueryOutcome.CATEGORY)
         if category_under(trial, Reading.WRONG) is Category.WRONG
     ]
-    disputed = report.trials_with(QueryOutcome.DISPUTED)
+    tied = report.trials_with(QueryOutcome.TIED)
     return filled_page(
         "harness.rating.reports",
         "categories.html",
@@ -66,8 +66,8 @@ def page(report: CategoryReport) -> str:
         sections=list(sections(report)),
         wrong=[_response_row(trial) for trial in wrong[:MAX_LISTED]],
         wrong_left=len(wrong) - MAX_LISTED,
-        disputed=[_response_row(trial) for trial in disputed[:MAX_LISTED]],
-        disputed_left=len(disputed) - MAX_LISTED,
+        tied=[_response_row(trial) for trial in tied[:MAX_LISTED]],
+        tied_left=len(tied) - MAX_LISTED,
         name_of=name_of,
         cell=CategoryFigures.share,
         whisker=_whisker,
@@ -127,6 +127,6 @@ def _response_row(trial: RatedTrial) -> dict[str, Any]:
         "query": plain_text(trial.trial.reference, MAX_TEXT_CHARS),
         "answer": plain_text(judged.response.transcript or "", MAX_TEXT_CHARS) if judged else "",
         "category": category + lacks + flags,
-        "said": categories_given(trial),
+        "judgments_text": categories_given(trial),
         "comments": [plain_text(text, MAX_TEXT_CHARS, kept=ON_A_PAGE) for text in comments],
     }

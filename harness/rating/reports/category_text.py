@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from harness.base.table import CrossTable, Notes, Part, Section, Table
 from harness.base.text_table import Column, first_lines, join_blocks, note, shown
-from harness.model.choices import CategoryGroup, Reading, ResultGrouping
+from harness.model.choices import By, CategoryGroup, Reading, ResultGrouping
+from harness.model.frozen import frozen
 from harness.model.judgment import Category
 from harness.model.numbers import NOTHING, TOO_FEW, counted, hundredths, number, ordinal, p_is, percent, points, seconds
 from harness.rating.figures.categories import (
-    By,
     CategoryFigures,
     CountedShare,
     CrossedFigures,
@@ -47,22 +47,23 @@ NOTE_COLUMN = 13
 """Column in which the texts of notes begin."""
 FUNNEL: tuple[tuple[str, tuple[QueryOutcome, ...], str], ...] = (
     ("planned", (), ""),
-    ("  not played", (QueryOutcome.NOT_PLAYED,), "still to come"),
-    ("  not tested", (QueryOutcome.NOT_TESTED,), "skipped, aborted or interrupted"),
+    ("not played", (QueryOutcome.NOT_PLAYED,), "still to come"),
+    ("not tested", (QueryOutcome.NOT_TESTED,), "skipped, aborted or interrupted"),
     ("asked", (), ""),
-    ("  not recognised", (QueryOutcome.NOT_RECOGNISED,), "misheard, not woken, or silent up to the last attempt"),
-    ("  inconclusive", (QueryOutcome.INCONCLUSIVE,), "answered, without evidence of what was heard"),
+    ("not recognised", (QueryOutcome.NOT_RECOGNISED,), "misheard, not woken, or silent up to the last attempt"),
+    ("inconclusive", (QueryOutcome.INCONCLUSIVE,), "answered, without evidence of what was heard"),
     ("recognised", (), ""),
-    ("  no answer", (QueryOutcome.SILENT,), ""),
-    ("  no recording", (QueryOutcome.NO_RECORDING,), "of the answer"),
+    ("no answer", (QueryOutcome.SILENT,), ""),
+    ("no recording", (QueryOutcome.NO_RECORDING,), "of the answer"),
     ("answered", (), ""),
-    ("  not judged", (QueryOutcome.UNJUDGED,), ""),
-    ("  skipped", (QueryOutcome.SKIPPED,), "by their raters"),
-    ("  put aside", (QueryOutcome.FLAGGED,), "flagged by a rater"),
-    ("  held", (QueryOutcome.HELD,), "until the effect is known"),
-    ("  disputed", (QueryOutcome.DISPUTED,), "tied, and not settled by an adjudicator"),
+    ("not judged", (QueryOutcome.UNJUDGED,), ""),
+    ("skipped", (QueryOutcome.SKIPPED,), "by their raters"),
+    ("put aside", (QueryOutcome.FLAGGED,), "flagged by a rater"),
+    ("held", (QueryOutcome.HELD,), "until the effect is known"),
+    ("tied", (QueryOutcome.TIED,), "no category leads, and no adjudicator has settled it"),
     ("with a category", (), ""),
 )
+"""Name, outcomes and remark of each line. A line with outcomes is a loss, subtracted from the stage above it."""
 READINGS = {
     Reading.ADMITTED: "an admitted lack of a core capability counts as admitted defeat",
     Reading.WRONG: "as wrong",
@@ -81,9 +82,10 @@ def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
     yield ""
     hint: Iterator[str] = iter(())
     if report.selection.by is None:
-        more = [grouping.value for grouping, _ in report.groups if grouping is not ResultGrouping.DEVICE]
-        if more:
-            hint = Notes([("", f"More groupings: --by {', '.join(more)}. All of them: --html FILE")]).lines(width)
+        other_groupings = [grouping.value for grouping, _ in report.groups if grouping is not ResultGrouping.DEVICE]
+        if other_groupings:
+            more = f"More groupings: --by {', '.join(other_groupings)}. All of them: --html FILE"
+            hint = Notes([("", more)]).lines(width)
         devices = tuple((grouping, groups) for grouping, groups in report.groups if grouping is ResultGrouping.DEVICE)
         crossed = () if report.selection.crosses is None else report.crossed
         report = replace(report, groups=devices, crossed=crossed)
@@ -91,7 +93,7 @@ def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
         funnel_lines(figures),
         categories_part(figures).lines(width),
         notes(figures).lines(width),
-        _disputed_lines(report.trials_with(QueryOutcome.DISPUTED), width),
+        _tied_lines(report.trials_with(QueryOutcome.TIED), width),
         *(section.lines(width, MAX_ROWS) for section in sections(report)),
         *(_comparison_lines(comparison, width) for comparison in report.comparisons),
         hint,
@@ -99,13 +101,13 @@ def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
 
 
 def _counts_text(figures: CategoryFigures) -> str:
-    """The number of responses that count: `3 of 13 first responses (not counted: 10 disputed)`."""
+    """The number of responses that count: `3 of 13 first responses (not counted: 10 tied)`."""
     left_out = {
         QueryOutcome.UNJUDGED: "not judged",
         QueryOutcome.SKIPPED: "skipped",
         QueryOutcome.FLAGGED: "put aside",
         QueryOutcome.HELD: "held",
-        QueryOutcome.DISPUTED: "disputed",
+        QueryOutcome.TIED: "tied",
     }
     parts = [f"{figures.count(outcome)} {words}" for outcome, words in left_out.items() if figures.count(outcome)]
     if not parts:
@@ -114,8 +116,18 @@ def _counts_text(figures: CategoryFigures) -> str:
     return f"{figures.total} of {responses} (not counted: {', '.join(parts)})"
 
 
-def stages(figures: CategoryFigures) -> Iterator[tuple[str, int, str]]:
-    """The lines of the funnel: name, count, remark. Indented lines are subtracted from the stage above them."""
+@frozen
+class FunnelLine:
+    """A line of the funnel. is_loss: whether its queries are subtracted from the stage above it."""
+
+    name: str
+    count: int
+    remark: str
+    is_loss: bool
+
+
+def stages(figures: CategoryFigures) -> Iterator[FunnelLine]:
+    """The lines of the funnel, also those of losses that did not occur."""
     counts = {
         "planned": figures.planned,
         "asked": figures.asked,
@@ -129,15 +141,16 @@ def stages(figures: CategoryFigures) -> Iterator[tuple[str, int, str]]:
         remarks["recognised"] = f"{figures.unassessed} of them not assessed (the trial required no evidence)"
     for name, outcomes, remark in FUNNEL:
         count = figures.count(*outcomes) if outcomes else counts[name]
-        yield name, count, remarks.get(name, remark)
+        yield FunnelLine(name, count, remarks.get(name, remark), is_loss=bool(outcomes))
 
 
 def funnel_lines(figures: CategoryFigures) -> Iterator[str]:
     """A line for each stage of the funnel, and for each kind of loss that occurred."""
-    for name, count, remark in stages(figures):
-        if name.startswith(" ") and not count:
+    for line in stages(figures):
+        if line.is_loss and not line.count:
             continue
-        yield f"{name:<18}{count:>6,}  {remark}".rstrip()
+        name = f"  {line.name}" if line.is_loss else line.name
+        yield f"{name:<18}{line.count:>6,}  {line.remark}".rstrip()
 
 
 def categories_part(figures: CategoryFigures) -> Part:
@@ -167,7 +180,7 @@ def notes(figures: CategoryFigures) -> Notes:
     pairs.append(("sub-flags", flags or "none"))
     if figures.flagged_too:
         pairs.append(("flags", f"a rater flagged {figures.flagged_too} of the responses with a category"))
-    if figures.voices == 1:
+    if figures.raters == 1:
         pairs.append(("raters", "only one, so agreement between raters is unknown"))
     return Notes(pairs, NOTE_COLUMN)
 
@@ -203,9 +216,9 @@ def _cells(figures: CategoryFigures, figure: Figure) -> tuple[str, ...]:
     return str(a.count), hundredths(a.value), share_span(a), str(b.count), hundredths(b.value)
 
 
-def _disputed_lines(trials: Sequence[RatedTrial], width: int) -> Iterator[str]:
+def _tied_lines(trials: Sequence[RatedTrial], width: int) -> Iterator[str]:
     if trials:
-        yield f"disputed ({len(trials)}): not counted until settled"
+        yield f"tied ({len(trials)}): not counted until settled"
     lines = [f"{trial.trial.id} ({trial.trial.device}): {categories_given(trial)}" for trial in trials]
     yield from (shown(f"  {line}", width) for line in first_lines(lines, MAX_LISTED, ", which the JSON has"))
 
@@ -230,7 +243,7 @@ def sections(report: CategoryReport) -> Iterator[Section]:
     for grouping, groups in groupings:
         parts += [_counts_table(grouping, groups), _shares_table(grouping, groups)]
     if groupings:
-        pairs = [("", "1 to -: the categories above, reading A. 9b: wrong under reading B. ?: disputed, not counted")]
+        pairs = [("", "1 to -: the categories above, reading A. 9b: wrong under reading B. ?: tied, not counted")]
         if any(group.figures.method is Method.TOO_FEW for _, groups in report.groups for group in groups):
             pairs.append(("", TOO_FEW_WHY))
         parts.append(Notes(pairs))
@@ -267,7 +280,7 @@ def _counts_table(grouping: By, groups: Sequence[QueryGroup]) -> Table[Sequence[
 def _count_cells(figures: CategoryFigures) -> tuple[str, ...]:
     counts = (figures.share(category).count for category in Category)
     wrong = figures.share(Category.WRONG, Reading.WRONG).count
-    return tuple(map(str, (figures.total, *counts, wrong, figures.count(QueryOutcome.DISPUTED))))
+    return tuple(map(str, (figures.total, *counts, wrong, figures.count(QueryOutcome.TIED))))
 
 
 def _shares_table(grouping: By, groups: Sequence[QueryGroup]) -> Table[Sequence[str]]:

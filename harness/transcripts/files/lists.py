@@ -30,10 +30,10 @@ _SECOND_TEXT = frozenset({"heard", "hypothesis", "sentence", "text", "transcript
 _SECOND_FILE = frozenset({"reference_file", "reference_filename", "text_file", "transcript_file"})
 _TEXT_SUFFIX = ".txt"
 _LIST_EXAMPLE = (
-    "Write the audio file and its text, or a text file: a.wav,turn on the light; put text with commas in quotes"
+    "Write an audio file, then its text or a text file: a.wav,turn on the light. Put text with commas in quotes"
 )
 
-_HEADER_EXAMPLE = "Begin the list with the header audio,text, or audio,reference_file if its rows name text files"
+_HEADER_EXAMPLE = "Begin the list with the header `audio,text`, or `audio,reference_file` if its rows name text files"
 
 
 def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
@@ -112,8 +112,9 @@ def read_json_lines(
         if any(key in row for _, row in rows for key in _HYPOTHESIS_KEYS):
             text_keys = _HYPOTHESIS_KEYS
         elif rows and path.samefile(reference):
-            problem = "this file is also the reference, and no line has " + ", ".join(_HYPOTHESIS_KEYS)
-            utterances.problems.add(0, 0, problem, "Name the recognised text `pred_text`")
+            missing_keys = ", ".join(_HYPOTHESIS_KEYS)
+            problem = f"this file is also the reference, and no line has any of these keys: {missing_keys}"
+            utterances.problems.add(0, 0, problem, "Write the recognised text under the key `pred_text`")
     for number, row in rows:
         if row.keys().isdisjoint(text_keys) and not row.keys().isdisjoint(_REFERENCE_KEYS):
             continue
@@ -139,12 +140,12 @@ def _json_rows(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, A
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            problems.add(number, 1, f"not JSON: {error}", _OBJECT_EXAMPLE)
+            problems.add(number, 1, f"the line is not JSON: {error}", _OBJECT_EXAMPLE)
             continue
         if isinstance(row, dict):
             yield number, row
         else:
-            problems.add(number, 1, "not an object", _OBJECT_EXAMPLE)
+            problems.add(number, 1, "the line is not a JSON object", _OBJECT_EXAMPLE)
 
 
 def is_header(row: list[str]) -> bool:
@@ -175,17 +176,15 @@ def _read_text_file(file_name: str, path: Path, encoding: str | None, problems: 
     # Unlike Path.is_file, this returns False for a name that is too long, such as a text.
     source = beside_list if os.path.isfile(beside_list) or not os.path.isfile(in_current) else in_current
     try:
-        return " ".join(read_text(source, encoding).split())
+        return " ".join(read_text(source, encoding, may_be_empty=True).split())
     except InputProblems as error:
-        wrong: tuple[InputError, ...] = error.problems
+        faults: tuple[InputError, ...] = error.problems
     except InputError as error:
-        if error.what == "the file is empty":
-            return ""
-        wrong = (error,)
-    for problem in wrong:
-        remedy = f"A second field that ends in {_TEXT_SUFFIX} names a text file, unless a header says audio,text"
-        of_name = problem.what.startswith(("there is no", "the file cannot be read"))
-        problems.add(line, 1, f"{problem.place}: {problem.what}", remedy if of_name else problem.remedy)
+        faults = (error,)
+    is_file = os.path.isfile(source)
+    remedy = f"A second field that ends in {_TEXT_SUFFIX} names a text file, unless the header is `audio,text`"
+    for fault in faults:
+        problems.add(line, 1, f"{fault.place}: {fault.what}", fault.remedy if is_file else remedy)
     return ""
 
 
@@ -219,7 +218,7 @@ def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = 
                 line,
                 1,
                 problem,
-                "Write a field for each column, even if it is empty; put a field with commas in quotes",
+                "Write a field for each column, even if it is empty; put a field that contains commas in quotes",
             )
             continue
         id_ = row[id_column].strip()
@@ -282,7 +281,7 @@ def refuse_other_list(groups: Groupings, references: Transcripts) -> None:
     reference_ids = {id_.lower() for id_ in references.ids}
     if not any(id_.lower() in reference_ids for id_ in groups.ids):
         problem = f"no id in this list matches a reference: the first is {shown(groups.ids[0])}"
-        remedy = f"Write ids as {references.file} does, such as {shown(references.ids[0])}"
+        remedy = f"Use the ids of {references.file}, such as {shown(references.ids[0])}"
         raise InputError(problem, place=Place(groups.file), remedy=remedy)
 
 
@@ -308,16 +307,16 @@ def _grouping_name(declared: str, place: int, names: Collection[str]) -> str:
 def _check_header(header: list[str], line: int, problems: Problems) -> None:
     if ID not in header:
         similar = next((name for name in header if name.lower() == ID), None)
-        problem = f"the header has no column {ID}" + (f", but {similar}: case counts" if similar else "")
+        problem = f"the header has no column `{ID}`" + (f", only `{similar}`: case matters" if similar else "")
         problems.add(line, 1, problem, _GROUPS_EXAMPLE)
         return
     if len(header) == 1:
-        problems.add(line, 1, f"the header has only the column {ID}", _GROUPS_EXAMPLE)
+        problems.add(line, 1, f"the header has only the column `{ID}`", _GROUPS_EXAMPLE)
     for number, name in enumerate(header, 1):
         if not name:
-            problems.add(line, 1, f"column {number} has no name", "Name it, or remove its comma from every row")
+            problems.add(line, 1, f"column {number} has no name", "Name the column, or remove its comma from every row")
         elif header.index(name) < number - 1:
-            problems.add(line, 1, f"two columns are named {shown(name)}", "Rename one")
+            problems.add(line, 1, f"two columns are named {shown(name)}", "Rename one of them")
 
 
 def _labels(fields: Sequence[str]) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ def _check_phrase(text: str) -> str:
 
 def _check_pair(pair: Sequence[str]) -> Sequence[str]:
     if len(pair) != 2:
-        raise validation_error(f"{len(pair)} texts, but a pair needs 2", "Write [light bulb, lightbulb]")
+        raise validation_error(f"{len(pair)} texts, but a pair needs 2", "Write a pair such as [light bulb, lightbulb]")
     return pair
 
 
@@ -75,14 +75,14 @@ def _pairs(keys: NormalisationKeys, findings: Findings, language: str) -> tuple[
         if words is None or meaning is None or _is_built_in(left, right, keys.base, language):
             continue
         if not words:
-            problem = f"nothing is left of {left!r} after {keys.base.value}"
+            problem = f"the base {keys.base.value!r} leaves nothing of {left!r}"
             findings.add((*pair_path, 0), problem, "Write words that the base keeps")
         elif words in first_numbers:
             line = findings.place(("same", first_numbers[words])).line
             problem = f"{left!r} is already on line {line}"
-            findings.add((*pair_path, 0), problem, "Remove one of the two")
+            findings.add((*pair_path, 0), problem, "Remove one of the two pairs")
         elif words == meaning:
-            problem = f"{left!r} and {right!r} are the same in {keys.base.value}"
+            problem = f"{left!r} and {right!r} are already the same under the base {keys.base.value!r}"
             findings.add(pair_path, problem, "Remove the pair")
         else:
             first_numbers[words] = number

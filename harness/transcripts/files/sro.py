@@ -38,9 +38,9 @@ Hashes = NDArray[np.int64]
 
 
 class SeenIds:
-    """Finds repeated ids. Remembers where the first REMEMBERED ids stood.
+    """Finds repeated ids. Remembers where the first MAX_PLACES_KEPT ids stood.
 
-    Beyond REMEMBERED ids it keeps 8 bytes per id, and twice that for a moment while it sorts them. Among 15 million
+    Beyond these ids it keeps 8 bytes per id, and twice that for a moment while it sorts them. Among 15 million
     ids, the chance that two different ones are taken for the same is 1 in 160,000 (Python's keyed 64-bit hash).
     """
 
@@ -54,13 +54,13 @@ class SeenIds:
         `a.sro:3`. The place is "" if it was not remembered. lines: the line of each id in the file."""
         places = self._places
         if not self._full and len(places) + len(ids) <= MAX_PLACES_KEPT:
-            out: dict[int, str] = {}
+            repeated_at: dict[int, str] = {}
             for index, id_ in enumerate(ids):
                 if id_ in places:
-                    out[index] = self._where(id_)
+                    repeated_at[index] = self._where(id_)
                 else:
                     places[id_] = (file, lines[index])
-            return out
+            return repeated_at
         if not self._full:
             self._full = True
             self._add_hashes(_hashes(list(places)))
@@ -140,9 +140,8 @@ def _add_missing_id(problems: Problems, number: int, bare: str) -> None:
     if start < 0:
         problems.add(number, len(bare) + 1, "the line has no id", ID_EXAMPLE)
     else:
-        problem = (
-            f"the line has no id: {shown(bare[start:])} is an edit cue, or not one token of two or more characters"
-        )
+        mark = shown(bare[start:])
+        problem = f"the line has no id: {mark} is an edit cue, or is not a single token of two or more characters"
         problems.add(number, start + 1, problem, ID_EXAMPLE)
 
 

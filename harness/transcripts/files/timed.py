@@ -55,17 +55,17 @@ Latest = dict[tuple[str, str], "TimedWord | Segment"]
 
 
 def refuse_disorder(
-    problems: Problems, latest: Latest, entry: TimedWord | Segment, column: int, noun: str, when: str
+    problems: Problems, latest: Latest, current: TimedWord | Segment, column: int, noun: str, when: str
 ) -> None:
     """Adds a problem for a word or a segment that begins earlier than the previous one of its file and channel."""
-    before = latest.get(place_of(entry))
-    if before is not None and entry.start_s < before.start_s:
+    previous = latest.get(place_of(current))
+    if previous is not None and current.start_s < previous.start_s:
         remedy = f"Sort the {noun}s of each file and channel by their {when}"
-        problems.add(entry.line, column, f"the {noun} begins before the one on line {before.line}", remedy)
-    latest[place_of(entry)] = entry
+        problems.add(current.line, column, f"the {noun} begins before the one on line {previous.line}", remedy)
+    latest[place_of(current)] = current
 
 
-_CTM_EXAMPLE = "Write file, channel, start, duration, word and, if there is one, confidence: f1 A 0.10 0.25 hello 0.98"
+_CTM_EXAMPLE = "Write file, channel, start, duration, word and optionally confidence: f1 A 0.10 0.25 hello 0.98"
 _LEXICAL = "lex"
 _TYPES = (_LEXICAL, "frag", "fp", "un-lex", "for-lex", "non-lex", "misc", "noscore")
 """Types of words in the 7th column of a ctm file of NIST's RT evaluations. Only lexical words are scored
@@ -122,7 +122,7 @@ class _CtmReader:
     def _parse_word(self, number: int, line: str, fields: list[str]) -> TimedWord | None:
         """The word in the fields of a line. Adds a problem for each wrong field. None without a word or times."""
         if not 5 <= len(fields) <= 8:
-            problem = f"{len(fields)} fields, but a line needs 5 to 8"
+            problem = f"{counted(len(fields), 'field')}, but a line needs 5 to 8"
             self._problems.add(number, column_of(line, min(len(fields), 8)), problem, _CTM_EXAMPLE)
             return None
         start_s = checked_time(self._problems, number, line, 2, "the start", fields[2])
@@ -132,11 +132,15 @@ class _CtmReader:
             confidence = seconds(fields[5])
             if confidence is None:
                 problem = f"the confidence {shown(fields[5])} is not a number"
-                self._problems.add(number, column_of(line, 5), problem, "Write a number or NA, or leave it out")
+                self._problems.add(
+                    number, column_of(line, 5), problem, "Write a number or NA, or leave the confidence out"
+                )
         kind = fields[6].lower() if len(fields) > 6 else _LEXICAL
         if kind not in _TYPES and (len(fields) == 8 or seconds(kind) is None):
             problem = f"the type {shown(fields[6])} is not one of {', '.join(_TYPES)}"
-            self._problems.add(number, column_of(line, 6), problem, "Write the type before the speaker")
+            self._problems.add(
+                number, column_of(line, 6), problem, "Write the type in column 7, and the speaker in column 8"
+            )
         if start_s is None or duration_s is None:
             return None
         is_scored = kind == _LEXICAL or kind not in _TYPES
@@ -168,9 +172,9 @@ class _CtmReader:
         """Opens or closes alternatives, or begins the next one. Adds a problem for a mark in the wrong place."""
         mark = fields[4].upper()
         if fields[2] != _NO_TIME or fields[3] != _NO_TIME:
-            self._problems.add(number, column_of(line, 2), f"{mark} has no times", f"Write f1 A * * {mark}")
+            self._problems.add(number, column_of(line, 2), f"{mark} must not have times", f"Write f1 A * * {mark}")
         if (mark == _BEGIN) != (self._open is None):
-            problem = "alternatives within alternatives" if mark == _BEGIN else f"{mark} without {_BEGIN}"
+            problem = "alternatives must not be nested" if mark == _BEGIN else f"{mark} without {_BEGIN}"
             remedy = f"Write {_BEGIN}, {_OR} between the alternatives, and {_END}"
             self._problems.add(number, column_of(line, 4), problem, remedy)
             return
@@ -193,14 +197,14 @@ class _CtmReader:
     def _close_alternatives(self) -> None:
         """Joins the alternatives to one word, see `read_ctm`."""
         opening, self._open = self._open, None
-        assert opening is not None  # _mark has refused an end without it
+        assert opening is not None  # _read_mark has refused an end without it
         scored_alternatives = [[word for word in alternative if word.is_scored] for alternative in self._alternatives]
         scored_words = [word for alternative in scored_alternatives for word in alternative]
         if any(self._alternatives) and not scored_words:
             self._words += [word for alternative in self._alternatives for word in alternative]
             return
         if len(self._alternatives) < 2 or not scored_words:
-            problem = "the alternatives contain no words" if not scored_words else "a single alternative"
+            problem = "the alternatives contain no words" if not scored_words else "there is only one alternative"
             self._problems.add(opening.line, 1, problem, f"Write two or more alternatives with {_OR} between them")
             return
         latest = max(scored_words, key=lambda word: word.start_s + word.duration_s / 2)
@@ -230,7 +234,7 @@ class _CtmReader:
 
 
 _IGNORED = re.compile("IGNORE_TIME_SEGMENT_IN_SCORING|IGNORETIMESEGMENTINSCORING", re.ASCII | re.IGNORECASE)
-_STM_EXAMPLE = "Write file, channel, speaker, begin, end, labels if any, and the text: f1 A ann 0.0 2.5 <o,f> hello"
+_STM_EXAMPLE = "Write file, channel, speaker, begin, end, optionally labels, and the text: f1 A ann 0.0 2.5 <o,f> hello"
 
 
 def declaration(word: str) -> re.Pattern[str]:
@@ -300,7 +304,9 @@ def _parse_segment(number: int, line: str, speakers: dict[str, str], problems: P
         text = rest[0] if rest else ""
         if not label_text.endswith(">"):
             problem = f"the labels {shown(label_text)} are not closed"
-            problems.add(number, column_of(line, 5), problem, "Write them without spaces: <o,f0,male>")
+            problems.add(
+                number, column_of(line, 5), problem, "Close them with >, and write no spaces within: <o,f0,male>"
+            )
             return None
         # Keep empty positions, since the meaning of a label depends on its position.
         labels = tuple(label_text[1:-1].rstrip(",").split(",")) if label_text.strip("<,>") else ()
@@ -342,7 +348,7 @@ def read_seglst(path: Path, encoding: str | None = None, *, may_be_empty: bool =
             problems.add(number, 1, f"the segment has no valid {', '.join(wrong)}", _SEGLST_EXAMPLE)
         elif end_s < start_s:
             problem = f"the segment ends ({exact(end_s)}) before it begins ({exact(start_s)})"
-            problems.add(number, 1, problem, "Give the times of start and end, not start and duration")
+            problems.add(number, 1, problem, "Write the times of start and end, not start and duration")
         else:
             file, speaker, words = (" ".join(str(field).split()) for field in texts)
             speaker = speakers.setdefault(speaker.lower(), speaker)
@@ -368,7 +374,7 @@ def _objects(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, obj
     decoder = json.JSONDecoder()
     index = _past_blanks(text, 0)
     if text[index : index + 1] != "[":
-        problems.add(1, 1, "not a JSON list", _SEGLST_EXAMPLE)
+        problems.add(1, 1, "the file is not a JSON list", _SEGLST_EXAMPLE)
         return
     index = _past_blanks(text, index + 1)
     line, position = 1, 0
@@ -382,16 +388,21 @@ def _objects(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, obj
         if isinstance(row, dict):
             yield line, row
         else:
-            problems.add(line, 1, "not an object", _SEGLST_EXAMPLE)
+            problems.add(line, 1, "the list contains something other than an object", _SEGLST_EXAMPLE)
         index = _past_blanks(text, end)
         if text[index : index + 1] == ",":
             index = _past_blanks(text, index + 1)
         elif text[index : index + 1] != "]":
-            problems.add(line, 1, "the list is not closed after this segment", "Close it with ]")
+            problems.add(
+                line,
+                1,
+                "the list is not closed after this segment",
+                "Add a comma before the next segment, or close the list with ]",
+            )
             return
-    rest = _past_blanks(text, index + 1)
-    if rest < len(text):
-        line += text.count("\n", position, rest)
+    end_of_list = _past_blanks(text, index + 1)
+    if end_of_list < len(text):
+        line += text.count("\n", position, end_of_list)
         problems.add(line, 1, "there is more text after the list", "Write all segments in one list")
 
 
@@ -433,9 +444,9 @@ def cut_by_segments(words: Sequence[TimedWord], segments: Sequence[Segment]) -> 
     return tuple(pieces)
 
 
-def place_of(entry: Segment | TimedWord) -> tuple[str, str]:
+def place_of(timed: Segment | TimedWord) -> tuple[str, str]:
     """File and channel in lower case, since sclite compares them so."""
-    return entry.file.lower(), entry.channel.lower()
+    return timed.file.lower(), timed.channel.lower()
 
 
 def _single(time_s: float) -> float:

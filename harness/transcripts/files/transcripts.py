@@ -48,10 +48,9 @@ def format_of(path: Path, option: str = EITHER) -> Format:
         return Format.CSV
     if suffix in tuple(Format):
         return Format(suffix)
-    problem = f"the suffix .{suffix} does not name a transcript format" if suffix else "the name has no suffix"
-    remedy = (
-        f"Give the format: {option} {'|'.join(Format)}. In trn, each line ends with its id: what day is it (spk1_001)"
-    )
+    problem = f"the suffix .{suffix} does not name a transcript format" if suffix else "the file name has no suffix"
+    formats = f"Name the format with {option}: {', '.join(Format)}"
+    remedy = f"{formats}. In trn, each line ends with its id: what day is it (spk1_001)"
     raise InputError(problem, place=Place(str(path)), remedy=remedy)
 
 
@@ -103,8 +102,8 @@ def _byte_values(text: str) -> NDArray[np.uint8]:
 
 
 def _is_tidy(text: str, characters: NDArray[np.uint8]) -> bool:
-    """Whether `_tidied` would change nothing in a text, except a space before the id of an empty transcript. signs: the
-    bytes of the text."""
+    """Whether `_tidied` would change nothing in a text, except a space before the id of an empty transcript.
+    characters: the bytes of the text."""
     blank = characters <= _SPACE
     pairs = np.flatnonzero(blank[1:] & blank[:-1])
     empty = (
@@ -254,7 +253,7 @@ def _speaker_by_expression(pattern: str) -> Callable[[str], str]:
 
 
 _BY_ID = (Format.TRN, Format.SRO, Format.CSV, Format.KALDI, Format.JSONL)
-_WITH_IDS = "trn, sro, csv, kaldi and jsonl"
+_WITH_IDS = "trn, sro, csv, kaldi or jsonl"
 
 
 def read_transcripts(
@@ -283,8 +282,8 @@ def read_transcripts(
         case Format.JSONL:
             return read_json_lines(path, encoding, may_be_empty=may_be_empty, reference=reference)
         case other:
-            problem = f"a {other.value} file has times and no ids"
-            raise InputError(problem, place=Place(str(path)), remedy=f"Write {_WITH_IDS}; stm and ctm go together")
+            problem = f"a {other.value} file has times instead of ids"
+            raise InputError(problem, place=Place(str(path)), remedy=f"Write a {_WITH_IDS} file")
 
 
 def read_pair(
@@ -317,8 +316,10 @@ def read_pair(
             )
             return reference, spelt_as(reference, hypothesis)
     problem = f"a hypothesis in {formats[1].value} cannot be scored against a reference in {formats[0].value}"
-    ids = f"{_WITH_IDS} can be scored against each other, ctm against stm, seglst or ctm"
-    remedy = f"{ids}; with --speakers, stm and seglst against each other"
+    remedy = (
+        f"Supported pairs: two files in {_WITH_IDS}; a ctm hypothesis and a reference in stm, seglst or ctm. "
+        "With --speakers: two files in stm or seglst"
+    )
     raise InputError(problem, place=Place(str(hypothesis_path)), remedy=remedy)
 
 
@@ -411,7 +412,9 @@ def _pair_by_place(
     references, left_out = _scored_words(read_ctm(reference_path, encoding, in_order=False))
     hypotheses, not_scored = _scored_words(read_ctm(hypothesis_path, encoding, may_be_empty=True, in_order=False))
     if not references:
-        raise InputError("the reference has no words", place=Place(str(reference_path)), remedy="Check the path")
+        raise InputError(
+            "the reference has no words", place=Place(str(reference_path)), remedy="Check that this is the right file"
+        )
     names: dict[tuple[str, str], str] = {}
     for word in references:
         names.setdefault(place_of(word), f"{word.file}-{word.channel}-0000")
@@ -462,11 +465,11 @@ def _refuse_unknown_places(words: Sequence[TimedWord], places: Set[tuple[str, st
     """InputError for words of a file or channel that the reference does not have: it is most likely spelt differently
     there. places: file and channel of all references."""
     problems = Problems(file)
-    strangers: set[tuple[str, str]] = set()
+    unknown_places: set[tuple[str, str]] = set()
     for word in words:
         place = place_of(word)
-        if place not in places and place not in strangers:
-            strangers.add(place)
+        if place not in places and place not in unknown_places:
+            unknown_places.add(place)
             problem = f"the reference contains nothing for file {word.file!r}, channel {word.channel!r}"
-            problems.add(word.line, 1, problem, "Spell both as the reference does, or remove these words")
+            problems.add(word.line, 1, problem, "Spell file and channel as in the reference, or remove these words")
     problems.refuse()

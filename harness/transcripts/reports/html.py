@@ -147,9 +147,8 @@ class ShownUtterances:
         errors, words, steps = self._sums_over_systems(steps_each)
         rate = errors / np.maximum(words, 1)
         order = np.lexsort((np.arange(len(errors)), -rate, -errors))
-        within = np.cumsum(steps[order]) <= MAX_STEPS_OF_PAGE
-        fit = max(1, int(within.sum()))
-        self._order = order[: min(max_utterances, fit)]
+        fitting = int((np.cumsum(steps[order]) <= MAX_STEPS_OF_PAGE).sum())
+        self._order = order[: min(max_utterances, max(1, fitting))]
         self.with_errors = int((errors > 0).sum())
         self.shown_with_errors = int((errors[self._order] > 0).sum())
 
@@ -164,16 +163,16 @@ class ShownUtterances:
         """The utterances to show: those with most errors (of all systems together) first, then by error rate, then in
         the order of the references.
 
-        Yields for each its place in that order (from 0), and its id. Then the indices of the systems that have it, and
-        the utterance in each of these systems.
+        Yields for each its position in the order of the references (from 0), and its id. Then the indices of the
+        systems that have it, and the utterance in each of these systems.
         """
         iterators = [
             scoring.utterances([row for row in rows[self._order].tolist() if row >= 0])
             for scoring, rows in zip(self._scorings, self._rows, strict=True)
         ]
-        for place in self._order.tolist():
-            systems = [index for index, rows in enumerate(self._rows) if rows[place] >= 0]
-            yield place, self.ids[place], systems, [next(iterators[index]) for index in systems]
+        for position in self._order.tolist():
+            system_indices = [index for index, rows in enumerate(self._rows) if rows[position] >= 0]
+            yield position, self.ids[position], system_indices, [next(iterators[index]) for index in system_indices]
 
     def _rows_of(self, scoring: Scoring) -> NDArray[np.intp]:
         """The row of each id in a scoring; −1 if it does not have the id."""
@@ -221,7 +220,10 @@ def page(
     scorings = [system.scoring for system in systems]
     rows = _system_rows(systems)
     selection = ShownUtterances(scorings, max_utterances, MAX_STEPS)
-    utterances = [_utterance_row(*entry, rows) for entry in selection.utterances()]
+    utterances = [
+        _utterance_row(position, id_, system_indices, utterances_of_id, rows)
+        for position, id_, system_indices, utterances_of_id in selection.utterances()
+    ]
     return filled_page(
         "harness.transcripts.reports",
         "scoring.html",
@@ -236,8 +238,8 @@ def page(
         titles={section.key: section.title for row in rows for section in row["sections"]},
         comparisons=list(zip(combinations(rows, 2), compare(scorings), strict=True)),
         by_groups=compare_by_groups([(system.scoring, system.groups) for system in systems]),
-        least_queries=MIN_QUERIES,
-        least_speakers=MIN_SPEAKERS,
+        min_queries=MIN_QUERIES,
+        min_speakers=MIN_SPEAKERS,
         test_names=TEST_NAMES,
         counted_unit=scorings[0].unit,
         unit_noun=UNIT_NOUNS[scorings[0].unit],
@@ -271,15 +273,15 @@ def _speaker(name: str) -> str:
 
 
 def _utterance_row(
-    place: int,
+    position: int,
     id_: str,
     system_indices: Sequence[int],
     utterances: Sequence[ScoredUtterance],
     systems: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
-    """The data of an utterance in the page; its counts are of all systems together. place: its place in the order of
-    the references. having: indices of the systems that have it.
+    """The data of an utterance in the page; its counts are of all systems together.
 
+    position: in the order of the references. system_indices: of the systems that have it.
     Its `kinds` has the letters of its errors, M if a hypothesis is missing, and 0 if there are none.
     """
     labels = [systems[index]["label"] for index in system_indices]
@@ -292,7 +294,7 @@ def _utterance_row(
         "0": not counts.errors,
     }
     return {
-        "place": place,
+        "place": position,
         "id": plain_text(id_, MAX_NAME_CHARS),
         "speaker": _speaker(utterances[0].speaker),
         "wer": percent(counts.wer, 0),

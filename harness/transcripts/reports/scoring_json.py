@@ -21,7 +21,7 @@ from harness.transcripts.groups import (
     GroupFigures,
     GroupWords,
     SystemComparison,
-    unit_of,
+    interval_unit,
 )
 from harness.transcripts.scoring import Scoring
 from harness.transcripts.talkers import TalkerPair
@@ -49,13 +49,17 @@ def _group_figures(figures: GroupFigures | None) -> Json:
         "crossed": [_cross_json(cross) for cross in figures.crossed],
         "groups_left_out": [{"by": name, "values": labels} for name, labels in figures.left_out],
         "without_group": figures.without_row,
-        "groups_of_no_utterance": figures.strangers,
+        "groups_of_no_utterance": figures.unmatched_ids,
     }
 
 
 def _group_words_json(words: GroupWords) -> Json:
-    rest = {"wer": words.counts.wer, "interval": words.interval, "interval_over": words.unit.value}
-    return {**counts_of(words.counts), **rest}
+    return {
+        **counts_of(words.counts),
+        "wer": words.counts.wer,
+        "interval": words.interval,
+        "interval_over": words.unit.value,
+    }
 
 
 def _cross_json(cross: CrossedScoring) -> Json:
@@ -67,26 +71,28 @@ def _cross_json(cross: CrossedScoring) -> Json:
     }
 
 
-def _comparison_json(pair: SystemComparison, groups: Sequence[GroupedComparison]) -> Json:
+def _comparison_json(comparison: SystemComparison, groups: Sequence[GroupedComparison]) -> Json:
     grouped = [
         {
             "by": grouping.by,
-            "values": [
-                {"value": label or None, **_difference_json(comparison)} for label, comparison in grouping.values
-            ],
+            "values": [{"value": label or None, **_difference_json(in_group)} for label, in_group in grouping.values],
         }
         for grouping in groups
     ]
-    tests = [to_plain(test) for test in pair.tests]
-    return {"first": pair.first, "second": pair.second, **_difference_json(pair), "tests": tests, "groups": grouped}
-
-
-def _difference_json(pair: SystemComparison) -> Json:
     return {
-        "utterances": pair.utterances,
-        "first_totals": counts_of(pair.first_counts),
-        "second_totals": counts_of(pair.second_counts),
-        **picked(pair, "first_missing", "second_missing", "difference", "interval", "p", "recognised"),
+        **picked(comparison, "first", "second"),
+        **_difference_json(comparison),
+        "tests": [to_plain(test) for test in comparison.tests],
+        "groups": grouped,
+    }
+
+
+def _difference_json(comparison: SystemComparison) -> Json:
+    return {
+        "utterances": comparison.utterances,
+        "first_totals": counts_of(comparison.first_counts),
+        "second_totals": counts_of(comparison.second_counts),
+        **picked(comparison, "first_missing", "second_missing", "difference", "interval", "p", "recognised"),
     }
 
 
@@ -129,7 +135,7 @@ class SourcedScoring:
     talkers: tuple[TalkerPair, ...] = ()
 
 
-def pieces(
+def json_chunks(
     systems: Sequence[SourcedScoring],
     comparisons: Sequence[SystemComparison],
     by_groups: Sequence[Sequence[GroupedComparison]] = (),
@@ -145,11 +151,12 @@ def pieces(
         for index, system in enumerate(systems):
             yield ",\n" if index else "\n"
             yield from _system_json_lines(system)
-        within = by_groups or [()] * len(comparisons)
-        compared = [
-            _comparison_json(comparison, groups) for comparison, groups in zip(comparisons, within, strict=True)
+        groups_of_comparisons = by_groups or [()] * len(comparisons)
+        comparison_rows = [
+            _comparison_json(comparison, groups)
+            for comparison, groups in zip(comparisons, groups_of_comparisons, strict=True)
         ]
-        yield f'],\n"comparisons": {_to_json(compared)}}}'
+        yield f'],\n"comparisons": {_to_json(comparison_rows)}}}'
     yield "\n"
 
 
@@ -164,7 +171,7 @@ def _system_json_lines(system: SourcedScoring) -> Iterator[str]:
         "totals": counts_of(scoring.totals),
         "wer": scoring.totals.wer,
         "interval": system.interval,
-        "interval_over": unit_of(scoring).value,
+        "interval_over": interval_unit(scoring).value,
         "speakers": [{"speaker": name, **counts_of(counts), "wer": counts.wer} for name, counts in scoring.by_speaker],
         "missing": scoring.without_hypothesis,
         "missing_counted": scoring.missing,

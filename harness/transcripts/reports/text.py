@@ -28,7 +28,7 @@ from harness.transcripts.groups import (
     GroupWords,
     IntervalUnit,
     SystemComparison,
-    unit_of,
+    interval_unit,
 )
 from harness.transcripts.paired_tests import PairedBy, PairedTest
 from harness.transcripts.reports.scoring_json import SourcedScoring
@@ -206,7 +206,7 @@ def notes(scoring: Scoring, interval: Interval | None, width: int, max_ids: int 
 
 def _applies_to(scoring: Scoring) -> str:
     """The population that the interval of all utterances is about."""
-    unit = unit_of(scoring)
+    unit = interval_unit(scoring)
     nameless = unit is IntervalUnit.UTTERANCES and not any(name for name, _ in scoring.by_speaker)
     return "further utterances like these" if nameless else POPULATION_OF[unit]
 
@@ -279,8 +279,8 @@ def groups(
 ) -> Section:
     """The section on groups: a table for each grouping, then the crossed ones, then notes on ids that do not match.
     scale: as for `sections`."""
-    several = [grouped for grouped in figures.grouped if len(grouped.values) > 1]
-    tables = [_group_table(grouped, unit, scale or group_scale(figures) or 1.0) for grouped in several]
+    tabulated = [grouped for grouped in figures.grouped if len(grouped.values) > 1]
+    tables = [_group_table(grouped, unit, scale or group_scale(figures) or 1.0) for grouped in tabulated]
     pairs = [
         ("", f"{grouped.by}: {grouped.values[0][0] or NO_LABEL} in every utterance")
         for grouped in figures.grouped
@@ -290,14 +290,15 @@ def groups(
         ("", f"{name}: {labels:,} different labels are too many for a table") for name, labels in figures.left_out
     ]
     units = {words.unit for grouped in figures.grouped for _, words in grouped.values}
-    for varying in sorted(units):
-        scope = f"over {varying.value} " if len(units) > 1 else ""
-        pairs.append(("intervals", f"{scope}apply to {POPULATION_OF[varying]}"))
-    if without := figures.without_row:
-        id_list = _list_ids(len(without), without, width, max_ids)
-        pairs.append(("without a row", f"{id_list}; their group is {NO_LABEL}"))
-    if strangers := figures.strangers:
-        pairs.append(("unmatched rows", f"{_list_ids(len(strangers), strangers, width, max_ids)}; counted nowhere"))
+    for varying_unit in sorted(units):
+        scope = f"over {varying_unit.value} " if len(units) > 1 else ""
+        pairs.append(("intervals", f"{scope}apply to {POPULATION_OF[varying_unit]}"))
+    if figures.without_row:
+        id_list = _list_ids(len(figures.without_row), figures.without_row, width, max_ids)
+        pairs.append(("without a row", f"{id_list}; counted under {NO_LABEL}"))
+    if figures.unmatched_ids:
+        id_list = _list_ids(len(figures.unmatched_ids), figures.unmatched_ids, width, max_ids)
+        pairs.append(("unmatched rows", f"{id_list}; counted nowhere"))
     return Section(
         "groups", "Groups", (*tables, *(_cross_table(crossed, unit) for crossed in figures.crossed), Notes(pairs))
     )
@@ -347,22 +348,22 @@ def comparison_lines(
     without groups."""
     from harness.statistics.comparison import MeasureKind, sentence  # here, since one system needs neither
 
-    room = max(8, min(_MAX_TITLE_COLUMNS, width // 3))
+    max_columns = max(8, min(_MAX_TITLE_COLUMNS, width // 3))
     unit = systems[0].scoring.unit
-    titles = [shown(system.scoring.title, room) for system in systems]
+    titles = [shown(system.scoring.title, max_columns) for system in systems]
     widest = max(map(width_of, titles))
     for title, system in zip(titles, systems, strict=True):
         rate = f"{ERROR_RATES[unit]} {wer_in_words(system.scoring.totals, system.interval, unit)}"
         yield from note(title, rate, width, widest + 2)
-    for index, pair in enumerate(comparisons):
-        first, second = shown(pair.first, room), shown(pair.second, room)
-        wers = f"{percent(pair.first_counts.wer, 2)} against {percent(pair.second_counts.wer, 2)}"
-        yield from ("", f"{first} against {second}", f"  on the same {pair.utterances:,} utterances: {wers}")
-        for name, count in ((first, pair.first_missing), (second, pair.second_missing)):
+    for index, comparison in enumerate(comparisons):
+        first, second = shown(comparison.first, max_columns), shown(comparison.second, max_columns)
+        wers = f"{percent(comparison.first_counts.wer, 2)} against {percent(comparison.second_counts.wer, 2)}"
+        yield from ("", f"{first} against {second}", f"  on the same {comparison.utterances:,} utterances: {wers}")
+        for name, count in ((first, comparison.first_missing), (second, comparison.second_missing)):
             if count:
                 yield f"  {name} has no hypothesis for {count:,} of them: each {UNIT_NOUNS[unit]} counts as deleted"
-        yield f"  {sentence(first, second, pair, MeasureKind.WORDS, more_is_better=False)}"
-        counts = pair.recognised
+        yield f"  {sentence(first, second, comparison, MeasureKind.WORDS, more_is_better=False)}"
+        counts = comparison.recognised
         if (difference := counts.difference) is not None:
             shares = (
                 percent((counts.both + only) / counts.total, 2) for only in (counts.only_first, counts.only_second)
@@ -370,7 +371,7 @@ def comparison_lines(
             yield f"  without an error: {' against '.join(shares)} of the utterances"
             yield f"  {sentence(first, second, difference, MeasureKind.SHARE, more_is_better=True)}"
         yield ""
-        yield from _test_table(pair.tests, len(comparisons), unit).lines(width)
+        yield from _test_table(comparison.tests, len(comparisons), unit).lines(width)
         for grouping in by_groups[index] if by_groups else ():
             if len(grouping.values) > 1:
                 yield from ("", *_group_comparison_table(grouping).lines(width, MAX_ROWS))
@@ -432,8 +433,8 @@ class _Step:
     width: int
 
     @classmethod
-    def of(cls, word: AlignedWord, room: int) -> _Step:
-        reference, hypothesis = shown(word.reference, room), shown(word.hypothesis, room)
+    def of(cls, word: AlignedWord, max_width: int) -> _Step:
+        reference, hypothesis = shown(word.reference, max_width), shown(word.hypothesis, max_width)
         return cls(word.edit, reference, hypothesis, max(1, width_of(reference), width_of(hypothesis)))
 
     def cell(self, text: str, colour: bool) -> str:
@@ -451,25 +452,26 @@ def alignment_lines(utterance: ScoredUtterance, width: int, *, colour: bool) -> 
     The words of the hypothesis stand below those of the reference, with a letter below each word that is wrong.
     """
     counts = utterance.counts
-    heading = f"id: {shown(utterance.id, max(8, width - 4))}"
+    line = f"id: {shown(utterance.id, max(8, width - 4))}"
     speaker = f"speaker: {shown(utterance.speaker, max(8, width - 9))}" if utterance.speaker else ""
-    figures = f"C {counts.correct}  S {counts.substitutions}  D {counts.deletions}  I {counts.insertions}"
-    line = heading
-    for part in filter(None, (speaker, figures + ("  (no hypothesis)" if utterance.missing else ""))):
+    counts_text = f"C {counts.correct}  S {counts.substitutions}  D {counts.deletions}  I {counts.insertions}"
+    if utterance.missing:
+        counts_text += "  (no hypothesis)"
+    for part in filter(None, (speaker, counts_text)):
         if width_of(line) + 3 + width_of(part) > width:
             yield line
             line = part
         else:
             line = f"{line}   {part}"
     yield line
-    room = max(8, width - len(REFERENCE))
+    words_width = max(8, width - len(REFERENCE))
     row: list[_Step] = []
-    columns_left = room
+    columns_left = words_width
     for word in utterance.words:
-        step = _Step.of(word, room)
+        step = _Step.of(word, words_width)
         if row and step.width > columns_left:
             yield from _alignment_row(row, colour)
-            row, columns_left = [], room
+            row, columns_left = [], words_width
         row.append(step)
         columns_left -= step.width + 1
     yield from _alignment_row(row, colour)
@@ -479,7 +481,7 @@ def _alignment_row(steps: Sequence[_Step], colour: bool) -> Iterator[str]:
     """Two lines with the words of each side, and if a word is wrong, one with the letters of the errors."""
     yield (REFERENCE + " ".join(step.cell(step.reference, colour) for step in steps)).rstrip()
     yield (HYPOTHESIS + " ".join(step.cell(step.hypothesis, colour) for step in steps)).rstrip()
-    marked_steps = [(step, step.edit is not Edit.CORRECT) for step in steps]
-    if any(wrong for _, wrong in marked_steps):
-        cells = (step.cell(step.edit.value if wrong else "", colour) for step, wrong in marked_steps)
+    letters = ["" if step.edit is Edit.CORRECT else step.edit.value for step in steps]
+    if any(letters):
+        cells = (step.cell(letter, colour) for step, letter in zip(steps, letters, strict=True))
         yield (MARKS + " ".join(cells)).rstrip()

@@ -203,6 +203,13 @@ def test_starting_the_site_without_annotators_prints_an_invitation(browser: Brow
     assert site.stop() == 0
 
 
+def test_inviting_an_annotator_again_says_that_the_earlier_link_has_ended(tmp_path: Path) -> None:
+    site = AnnotationSiteProcess(annotation_project(tmp_path / "talk"), "--annotator", "Ann", raters=("ann",))
+    site.start()
+    assert "harness: the earlier link of Ann no longer works\n" in site.told
+    site.kill()
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [({"Host": "rebinding.example"}, 421), ({"Origin": "http://127.0.0.1:1"}, 403), ({"Origin": "null"}, 403)],

@@ -134,7 +134,7 @@ def test_two_folders_are_evaluated_and_broken_down(here: Path) -> None:
     assert "belongs to a different evaluation" in str(refused("evaluate", "-t", "microwakeword:alexa", *other))
     expanded = ("--in", "inv/a0.wav", "inv/a1.wav", "inv/a2.wav")
     message = str(refused("evaluate", "-t", "microwakeword:alexa", *expanded))
-    assert "inv/a1.wav does not belong to an option, nor do 1 more. Give the folder, --in inv" in message
+    assert "inv/a1.wav does not belong to an option, nor do 1 more. Pass the folder, --in inv" in message
 
 
 def test_grammar_commands_are_scored_by_their_words(here: Path) -> None:

@@ -163,7 +163,7 @@ def test_prompt_lines_do_not_shorten_the_hold_back_time(tmp_path: Path) -> None:
     assert "too few lines" in measured_times(timed(tmp_path, "us"), 0.5)
     line = measured_times(timed(tmp_path, "us"), 4)
     late_ms = int(known(re.search(r"up to (\d+) ms later", line))[1])
-    assert ("write hold_back_ms" in line) == (late_ms > 16)
+    assert ("write `hold_back_ms" in line) == (late_ms > 16)
     assert late_ms > 16 or "The default, `hold_back_ms: 16`, covers this" in line
 
 

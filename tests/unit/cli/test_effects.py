@@ -140,7 +140,7 @@ def test_trial_found_in_two_sessions_needs_a_single_session(tmp_path: Path) -> N
     folder, other = (written(tmp_path / name, asked_session()) for name in ("a", "b"))
     result = harness("effects", folder, other, "--answer", "t1", "right")
     assert isinstance(result.exception, InputError)
-    assert "Give only one session" in result.exception.remedy
+    assert "Name only one session" in result.exception.remedy
     assert harness("effects", folder, other, "--list").output.count("\nt1 of ") == 2
     assert "\nt1  due now" in harness("effects", folder, "--list").output
     assert answers(folder) == answers(other) == []
@@ -161,6 +161,13 @@ def test_watch_announces_the_next_effect_with_its_time(tmp_path: Path, monkeypat
     assert result.stdout.startswith("next: t1 at ")
     assert "t1  due now" in result.stdout
     assert now_s[0] >= begun_s + 7.0
+
+
+def test_watching_several_sessions_names_the_session_of_each_effect(tmp_path: Path) -> None:
+    folders = [written(tmp_path / name, asked_session(ASKED), wall_s=1_700_000_000.0) for name in ("s1", "s2")]
+    result = harness("effects", "--watch", *folders)
+    assert result.exit_code == 1
+    assert result.stdout.count("t1 of ") == 2, result.stdout
 
 
 def test_terminal_asks_for_each_open_effect(tmp_path: Path) -> None:

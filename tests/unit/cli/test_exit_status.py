@@ -195,3 +195,18 @@ def test_an_endless_device_file_is_refused(scored: list[str]) -> None:
         result = run(*verb)
         assert result.returncode == 2
         assert b"/dev/zero: this device never ends. Give a file" in result.stderr
+
+
+def test_a_mistake_that_many_rows_share_is_printed_five_times_and_counted(tmp_path: Path) -> None:
+    data = tmp_path / "b.jsonl"
+    rows = [f'{{"id": "u{number}", "text": "on", "intent": "on"}}\n' for number in range(45)]
+    data.write_text("".join([*rows, '{"id": "last", "text": 3}\n']))
+    refused = subprocess.run(
+        [*HARNESS, "understand", "distribution", str(data)], capture_output=True, text=True, timeout=60, check=False
+    )
+    lines = refused.stderr.splitlines()
+    assert refused.returncode == 2
+    assert lines[0].startswith(f"harness: {data}:1: there is no key 'intent'. Did you mean 'intents'?")
+    assert lines[4].startswith(f"{data}:5: there is no key 'intent'.")
+    assert lines[5].startswith(f"{data}:46: "), "another mistake is printed"
+    assert lines[6:] == [f"{data}: the same in 40 more places: there is no key 'intent'"]

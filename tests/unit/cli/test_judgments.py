@@ -53,6 +53,13 @@ def rows_in(folder: Path) -> list[Judgment]:
     return [entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven)]
 
 
+def test_a_round_file_is_refused_with_what_makes_rows_count_in_it(tmp_path: Path) -> None:
+    result = harness("import", "spring.yaml", file_with(tmp_path / "a.csv", "trial,rater,category\n"))
+    assert isinstance(result.exception, InputError)
+    assert "spring.yaml is a round file" in result.exception.what
+    assert "A row counts in the round if its column `round` names it" in result.exception.remedy
+
+
 def said(folder: Path) -> list[Judgment]:
     """Without the name of a file that they came from."""
     return [replace(judgment, imported_from="") for judgment in rows_in(folder)]
@@ -230,6 +237,12 @@ def refused(result: Result) -> str:
     return str(result.exception)
 
 
+def test_wrong_rows_are_reported_in_the_order_of_the_file(folder: Path, tmp_path: Path) -> None:
+    rows = ("q9-kitchen,eve,wrong", "q1-kitchen,,wrong", "q1-kitchen,eve", "q8-kitchen,eve,wrong", "q1-kitchen,eve,no")
+    messages = refused(wanted(folder, tmp_path, *rows)).split("\n")
+    assert [message.split("in.csv:")[1][0] for message in messages] == ["2", "3", "4", "5", "6"]
+
+
 def test_judgments_made_elsewhere_are_imported(folder: Path, tmp_path: Path) -> None:
     copy = bare(folder, tmp_path / "copy")
     done = wanted(copy, tmp_path, "q1-kitchen,eve,Partially correct", "q1-den,eve,9", "q1-kitchen,adam,wrong")
@@ -284,7 +297,11 @@ def test_facts_missing_from_a_file_stay_unknown(folder: Path, tmp_path: Path) ->
         ("q1-den,eve,wrong,b0", "trial,rater,category,replaces", "'b0' of another rater or response"),
         ("q1-kitchen,eve,,withdrawn", "trial,rater,category,status", "does not say which judgment to take back"),
         ("q1-kitchen,ann,wrong", "trial,rater,category", "'ann' already judged this response as findable, in 'c0'"),
-        ("q1-kitchen,eve,wrong,b0", "trial,rater,category,id", "the judgment 'b0' is already there, with different"),
+        (
+            "q1-kitchen,eve,wrong,b0",
+            "trial,rater,category,id",
+            "the judgment 'b0' is already in the session, with different",
+        ),
     ],
 )
 def test_judgment_for_unknown_response_is_refused_with_its_line(

@@ -12,10 +12,10 @@ import pytest
 from harness.base.text_table import width_of
 from harness.cli.plain import (
     ANSWERS,
+    EFFECT_HINT,
     EFFECTS,
-    HOW,
-    HOW_EFFECT,
-    HOW_SPEECH,
+    RECOGNITION_HINT,
+    SPEECH_HINT,
     JsonPrinter,
     OperatorPrompt,
     PlainPrinter,
@@ -287,7 +287,7 @@ def test_a_talker_can_withdraw_a_misreading_during_the_attempt() -> None:
     assert (sent.by, sent.trial_id, sent.attempt) == ("ann", "t1", 2)
     operator.told(AttemptFinished("t1", 1, 2, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
     operator.types(2)
-    assert operator.said == [HOW_SPEECH, HOW_SPEECH, "no question is open"]
+    assert operator.said == [SPEECH_HINT, SPEECH_HINT, "no question is open"]
 
 
 def test_an_answer_goes_to_the_open_question() -> None:
@@ -296,7 +296,7 @@ def test_an_answer_goes_to_the_open_question() -> None:
     operator.told(OperatorAsked("t1", 1, 2, "did it?"))
     operator.types(1)
     operator.types(2)
-    assert operator.said == ["no question is open", HOW, HOW]
+    assert operator.said == ["no question is open", RECOGNITION_HINT, RECOGNITION_HINT]
     assert operator.sent == [AnswerOperator(operator.sent[0].id, "ann", "t1", 2, False, "play jazz")]
 
 
@@ -324,4 +324,4 @@ def test_effect_question_takes_effect_answers_and_closes_when_answered() -> None
     assert operator.sent == [AnswerEffect(id_, "ann", "t1", 1, EffectOutcome.PARTIAL, "half a timer", take=2)]
     operator.told(EffectAnswered("t1", 2, 1, EffectOutcome.PARTIAL, "ann"))
     operator.types(2)
-    assert operator.said == [HOW_EFFECT, HOW_EFFECT, "no question is open"]
+    assert operator.said == [EFFECT_HINT, EFFECT_HINT, "no question is open"]

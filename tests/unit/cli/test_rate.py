@@ -29,11 +29,10 @@ from harness.model.record import JudgmentGiven
 from harness.model.stimulus import Waveform
 from harness.rating.guide import LABELS
 from harness.rating.rater_player import OnDone, RaterPlayer
-from harness.rating.rating_room import open_room
 from harness.session.log.reader import rating_rows
 from harness.sound.tempo import SLOWER
 from tests.command import succeeded
-from tests.rating_sessions import rating_session
+from tests.rating_sessions import open_room, rating_session
 
 KEYS = RaterKeys()
 
@@ -100,7 +99,7 @@ def test_the_end_of_the_input_and_quit_end_in_order(session: Path) -> None:
     [
         ("wrogn", "Did you mean 'wrong'?"),
         ("paly", "Did you mean 'play'?"),
-        ("sure 4", "sure 1 (unsure) to 3 (sure)"),
+        ("sure 4", "sure 1 (unsure) to sure 3 (sure)"),
         ("flag audio", "Did you mean 'audio_bad'?"),
         ("sub to_much", "Did you mean 'too_much'?"),
         ("claims perhaps", "claims yes or claims no"),
@@ -265,6 +264,21 @@ def test_disagreement_is_settled_with_the_judgments_in_view(session: Path) -> No
     assert all(len(row.adjudicates) == 2 for row in given(session) if row.rater == "cem")
     listing = CliRunner().invoke(group, [*options, "--rater", "dora", "--adjudicate", "--list"])
     assert "dora: 0 to settle" in listing.output
+    assert "raters disagree on 2 responses; 2 settled\n" in rate(session, "", "--list").output
+
+
+def test_an_adjudication_without_disputes_is_done(session: Path) -> None:
+    settle = ["rate", str(session), "--no-sound", "--rater", "cem", "--adjudicate"]
+    nothing = succeeded(CliRunner().invoke(group, settle, input="1\nundo\n"))
+    assert "nothing is left to settle: 0 of 0 done, 0 held\n" in nothing.output
+    assert "nothing to undo" not in nothing.output
+    rate(session, "1\n")
+    CliRunner().invoke(group, ["rate", str(session), "--rater", "ben", "--no-sound"], input="9\n" * 11)
+    assert CliRunner().invoke(group, settle, input="1\n9\n").exit_code == 2, "one line more than disputes"
+    again = succeeded(CliRunner().invoke(group, settle, input="1\n"))
+    assert "nothing is left to settle: 1 of 1 done, 0 held\nthere is nothing to settle\n" in again.output
+    opened = succeeded(CliRunner().invoke(group, settle, input="undo\n1\n"))
+    assert "saved as Correct" in opened.output
 
 
 def test_options_override_a_round_file(session: Path) -> None:
@@ -292,7 +306,7 @@ def test_the_list_says_which_rater_was_stopped(session: Path) -> None:
     )
     rate(path, "9\n" * 12)
     listing = CliRunner().invoke(group, ["rate", str(path), "--list"]).output.splitlines()
-    assert [line.endswith("; stopped, and gets no more") for line in listing[-2:]] == [True, False]
+    assert [line.endswith("; stopped, and gets no more responses") for line in listing[-2:]] == [True, False]
 
 
 def test_keys_from_a_file_work_as_commands(session: Path, tmp_path: Path) -> None:
@@ -463,7 +477,11 @@ def test_an_earlier_judgment_is_found_opened_and_changed(session: Path) -> None:
     listing = rate(session, "find wrong\n").output
     (line,) = [line for line in listing.splitlines() if line.endswith(": Wrong")]
     result = rate(session, f"open {line.partition(':')[0]}\n3\n")
-    assert (result.exit_code, "yours so far: Wrong" in result.output, " again, " in result.output) == (0, True, True)
+    assert (result.exit_code, "your judgment so far: Wrong" in result.output, " again, " in result.output) == (
+        0,
+        True,
+        True,
+    )
     assert given(session)[-1].replaces == given(session)[1].id
     stepped = rate(session, "earlier\nearlier\nlater\nskip\n")
     assert (stepped.exit_code, len(given(session))) == (0, 4)

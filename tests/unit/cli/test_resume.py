@@ -92,7 +92,7 @@ def test_a_run_that_does_not_stop_in_time_is_described_and_not_killed(
     error = result.exception
     assert isinstance(error, EngineError)
     assert re.search(r"has not ended after 0.1 s\. Its last row is .+ old: END all trials are finished", error.what)
-    assert "What it has stored is safe" in error.remedy
+    assert "All stored rows are safe" in error.remedy
     assert f"harness run attach {folder} --plain" in error.remedy
     assert "kill" not in str(error)
 

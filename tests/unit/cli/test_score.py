@@ -511,7 +511,7 @@ def test_speakers_are_paired_and_options_that_contradict_are_refused(tmp_path: P
         (("--speakers", "cp", "--optional-words"), "--optional-words cannot be combined with --speakers"),
         (("--speakers", "cp", "--id-type", "wsj"), "--id-type cannot be combined with --speakers"),
         (("--speakers", "cp", "--marks", "reference"), "--marks cannot be combined with --speakers"),
-        ((), "with --speakers, stm and seglst against each other"),
+        ((), "With --speakers: two files in stm or seglst"),
     ):
         assert message in str(refused(harness(*files, *options)))
     (tmp_path / "h.stm").write_text("", "utf-8")

@@ -33,6 +33,10 @@ from harness.cli import group
         ("run a", "harness run: --bench is missing. Add --bench PATH"),
         ("run a --bench", "harness run: --bench needs a value. Write --bench PATH"),
         ("run a --bench b --yes=3", "harness run: --yes takes no value. Write --yes alone"),
+        (
+            "admin lab log --lines 0",
+            "harness admin lab log: --lines: 0 is not allowed. Write a whole number, at least 1",
+        ),
         ("run a b --bench b", "harness run: too many arguments: b. Usage: harness run [OPTIONS] SCENARIO"),
         (
             "run a --bench b --seed x",

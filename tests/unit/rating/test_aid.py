@@ -17,7 +17,7 @@ from harness.model.effect import EffectCheck, EffectEvidence, EffectOutcome, Eff
 from harness.model.judgment import Category, Flag, Judgment, JudgmentStatus, RaterKeys, SubFlag
 from harness.model.trial import Recognition
 from harness.rating.aid import (
-    FILLED_SUFFIX,
+    HARNESS_SUFFIX,
     MAX_QUESTIONS,
     QUESTIONS,
     AidEnding,
@@ -147,7 +147,7 @@ def test_going_back_step_by_step_leads_to_the_start_from_every_end() -> None:
 def test_known_facts_are_prefilled_counted_and_marked() -> None:
     state = AidState.begin(HEARD)
     assert state.path == ("recognised=yes@harness", "whole=yes@harness")
-    assert [step.filled for step in state.steps] == [True, True]
+    assert [step.by_harness for step in state.steps] == [True, True]
     assert state.question is not None
     assert state.question.id == "asks_back"
     assert (state.number, state.max_questions) == (3, MAX_QUESTIONS)
@@ -177,9 +177,9 @@ def test_unjudgeable_item_is_set_aside_but_rater_may_overrule(
     assert earlier.suggested.id in ("no", "cut")
     assert earlier.max_questions == MAX_QUESTIONS
     beyond = earlier.answer("yes")
-    assert beyond.steps[len(earlier.steps)].filled is False
+    assert beyond.steps[len(earlier.steps)].by_harness is False
     assert beyond.ending is None
-    assert FILLED_SUFFIX not in beyond.path[len(earlier.steps)]
+    assert HARNESS_SUFFIX not in beyond.path[len(earlier.steps)]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_observed_effect_decides(word: EffectOutcome, category: Category, sub_fl
         state = state.answer("clear")
         state = state.answer("more") if word is EffectOutcome.PARTIAL else state
     assert state.ending == AidEnding(category, sub_flags)
-    assert any(step.startswith("effect=") and step.endswith(FILLED_SUFFIX) for step in state.path)
+    assert any(step.startswith("effect=") and step.endswith(HARNESS_SUFFIX) for step in state.path)
 
 
 def test_unknown_effect_leaves_the_decision_to_the_words() -> None:

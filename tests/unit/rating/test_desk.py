@@ -14,9 +14,8 @@ from harness.model.errors import LogFull
 from harness.model.judgment import Category, Flag, JudgmentStatus, RatingRound, SubFlag, TranscriptPolicy, in_force
 from harness.rating.aid import AidState, ResponseFacts
 from harness.rating.desk import Desk
-from harness.rating.exercises import repetition_text
 from harness.rating.rater_queue import QueueCounts
-from harness.rating.view import SittingPhase
+from harness.rating.view import SittingPhase, repetition_text
 from tests.known import known
 from tests.unit.rating.sittings import CANNOT_TELL, SEEN, WAITS, Bench, exercises, in_sight, item, items, seated
 
@@ -66,7 +65,7 @@ def test_skipped_items_come_last_in_order_and_are_replaced_when_judged() -> None
     desk.judge(CORRECT)
     desk.judge(CORRECT)
     assert in_sight(desk) == first
-    assert desk.view.own is not None
+    assert desk.view.own_row is not None
     desk.skip()
     assert in_sight(desk) == second, "who leaves one for the end twice sees the others in between"
     assert in_sight(bench.desk()) == second
@@ -115,7 +114,7 @@ def test_item_with_known_effect_is_not_held() -> None:
     bench, desk = seated([item(1, effect=SEEN)])
     assert not desk.hold()
     assert in_sight(desk) == "question 1"
-    assert "is known" in desk.view.said
+    assert "is known" in desk.view.message
     assert bench.disk.rows == []
     assert desk.judge(CORRECT)
 
@@ -138,14 +137,14 @@ def test_exercises_come_first_and_wrong_ones_are_repeated_once() -> None:
     assert desk.view.phase is SittingPhase.TRAINING
     assert not repetition_text(desk.view)
     desk.judge(CORRECT)
-    explained = known(desk.view.explained)
+    explained = known(desk.view.explanation)
     assert explained.right
     assert not desk.judge(WRONG), "the explanation is to be read first"
     desk.go_on()
     for _ in range(2):
         desk.judge(Category.FINDABLE)
-        assert desk.view.explained is not None
-        assert not desk.view.explained.right
+        assert desk.view.explanation is not None
+        assert not desk.view.explanation.right
         desk.go_on()
     assert in_sight(desk) == "ask 2", "too many were wrong"
     assert desk.view.exercises == (1, 3)
@@ -198,15 +197,15 @@ def test_an_exercise_is_not_skipped_and_can_be_taken_back() -> None:
     bench, desk = seated(items(1), exercises=exercises(CORRECT, WRONG))
     for refused in (desk.skip, desk.hold, lambda: desk.flag(Flag.PRIVACY)):
         assert not refused()
-        assert desk.view.said == "an exercise needs a category"
+        assert desk.view.message == "an exercise needs a category"
     desk.judge(WRONG)
     assert desk.undo()
-    assert desk.view.explained is None
+    assert desk.view.explanation is None
     assert in_sight(desk) == "ask 1"
     assert not repetition_text(desk.view), "the answer was taken back"
     desk.judge(CORRECT)
-    assert desk.view.explained is not None
-    assert desk.view.explained.right
+    assert desk.view.explanation is not None
+    assert desk.view.explanation.right
     assert len(bench.disk.rows) == 3
 
 
@@ -273,7 +272,7 @@ def test_sub_flags_go_with_their_category_and_exclude_each_other() -> None:
     desk.toggle_sub_flag(SubFlag.RECOVERABLE)
     desk.judge(Category.CLARIFICATION)
     assert bench.disk.rows[-1].sub_flags == ()
-    assert desk.view.said.endswith("without recoverable")
+    assert desk.view.message.endswith("without recoverable")
     desk.toggle_sub_flag(SubFlag.TOO_MUCH)
     desk.toggle_sub_flag(SubFlag.TOO_MUCH)
     assert desk.view.draft.sub_flags == ()
@@ -382,13 +381,13 @@ def test_invariants_hold_for_any_key_sequence(keys: list[object], training: bool
         assert len(bench.disk.rows) - len(rows) <= 1
         if refused:
             assert bench.disk.rows == rows
-            assert (view.item, view.draft, view.explained) == (before.item, before.draft, before.explained)
+            assert (view.item, view.draft, view.explanation) == (before.item, before.draft, before.explanation)
         count = view.count
         assert count.total == COUNT
         assert count.done + count.left + count.held == count.total
         assert min(count.done, count.left, count.held, count.skipped, count.flagged) >= 0
         assert count.skipped <= count.left
-        assert view.item is not None or (not count.left and view.explained is None)
+        assert view.item is not None or (not count.left and view.explanation is None)
     standing = in_force(bench.disk.rows)
     subjects = [row.trial_id for row in standing]
     assert len(subjects) == len(set(subjects)), "one row in force on each item"

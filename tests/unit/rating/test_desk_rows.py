@@ -33,7 +33,7 @@ def test_undo_can_be_repeated_across_restarts() -> None:
         assert desk.undo()
         assert in_sight(desk) == expected
     assert not desk.undo()
-    assert desk.view.said == "nothing is left to undo"
+    assert desk.view.message == "nothing is left to undo"
     assert not desk.view.can_undo
     assert in_force(bench.disk.rows) == ()
     assert desk.view.count == QueueCounts(total=4, left=4)
@@ -85,7 +85,7 @@ def test_a_full_disk_leaves_the_item_in_sight_with_its_draft() -> None:
     bench.disk.full = True
     with pytest.raises(LogFull):
         desk.judge(WRONG)
-    assert desk.view.explained is None, "what is not saved is not explained"
+    assert desk.view.explanation is None, "what is not saved is not explained"
     bench.disk.full = False
     desk.judge(CORRECT)
     desk.go_on()
@@ -190,14 +190,14 @@ def test_any_earlier_item_can_be_reopened_and_replaced() -> None:
     assert [entry.item.query for entry in desk.reopenable_items(f"WRONG {met[1]}")] == [met[1]]
     assert desk.open(desk.reopenable_items()[-1].item.id)
     view = desk.view
-    assert (in_sight(desk), view.again, view.draft.comment) == (met[0], True, "as correct")
-    assert view.own is not None
-    assert view.own.category is CORRECT
+    assert (in_sight(desk), view.is_reopened, view.draft.comment) == (met[0], True, "as correct")
+    assert view.own_row is not None
+    assert view.own_row.category is CORRECT
     assert desk.judge(PARTIAL)
     first, row = bench.disk.rows[0], bench.disk.rows[-1]
     assert (row.replaces, row.category, row.comment) == (first.id, PARTIAL, "as correct")
     assert [judgment.category for judgment in in_force(bench.disk.rows)] == [WRONG, CORRECT, PARTIAL]
-    assert (in_sight(desk), desk.view.again, desk.view.draft.comment) == (waiting, False, "half written")
+    assert (in_sight(desk), desk.view.is_reopened, desk.view.draft.comment) == (waiting, False, "half written")
     assert desk.view.count.done == 3
     reopened = bench.desk()
     assert (in_sight(reopened), reopened.reopenable_items()[0].item.query) == (waiting, met[0])
@@ -232,7 +232,7 @@ def test_skipping_a_reopened_item_leaves_it_unchanged() -> None:
     desk.judge(CORRECT)
     desk.earlier()
     assert desk.skip()
-    assert (len(bench.disk.rows), desk.view.again, desk.view.said) == (1, False, "left unchanged")
+    assert (len(bench.disk.rows), desk.view.is_reopened, desk.view.message) == (1, False, "left unchanged")
     assert not desk.leave()
     assert not desk.open("nothing of theirs")
 
@@ -243,10 +243,10 @@ def test_reopened_item_stays_visible_after_a_refresh() -> None:
     desk.judge(CORRECT)
     desk.earlier()
     desk.refresh(bench.items, bench.disk.rows)
-    assert (in_sight(desk), desk.view.again) == (first, True)
+    assert (in_sight(desk), desk.view.is_reopened) == (first, True)
     bench.desk().undo()
     desk.refresh(bench.items, bench.disk.rows)
-    assert (in_sight(desk), desk.view.again) == (first, False)
+    assert (in_sight(desk), desk.view.is_reopened) == (first, False)
 
 
 def test_finished_sitting_can_reopen_items() -> None:

@@ -51,7 +51,7 @@ FAULTS = {
     "garbage": ('    print("hello there", flush=True)\n', "not a JSON object", "'hello there'"),
     "category": (
         '    say({"category": "corect", "confidence": 1, "reason": ""})\n',
-        "no category of the guide",
+        "category that the guide does not have",
         "Did you mean 'correct'?",
     ),
     "confidence": (
@@ -164,7 +164,7 @@ def test_a_program_is_restarted_after_one_crash(session: Path, tmp_path: Path) -
 def test_a_program_that_always_fails_gets_no_further_items(session: Path, tmp_path: Path) -> None:
     result = rate(session, program(tmp_path, "    sys.exit(9)\n"))
     assert (result.exit_code, len(got(tmp_path))) == (3, 6)
-    assert "several in a row failed" in result.output
+    assert "several responses in a row failed" in result.output
     assert "3 failed, 6 open" in result.output
 
 

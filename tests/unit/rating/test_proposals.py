@@ -47,7 +47,7 @@ def test_undo_after_a_shown_proposal_keeps_the_first_choice(restarted: bool) -> 
         desk = bench.desk()
     assert desk.view.proposal == CategoryProposal(WRONG, 0.714)
     desk.judge(WRONG)
-    assert "classifier" not in desk.view.said
+    assert "classifier" not in desk.view.message
     desk.undo()
     desk.judge(Category.INFERRABLE)
     (stands,) = in_force(bench.disk.rows)
@@ -72,7 +72,7 @@ def test_proposal_shown_from_the_start_is_stored_with_every_row() -> None:
     assert desk.view.proposal == CategoryProposal(WRONG, 0.714)
     desk.skip()
     desk.judge(CORRECT)
-    assert "classifier" not in desk.view.said
+    assert "classifier" not in desk.view.message
     skip, row = bench.disk.rows
     assert (skip.status, facts(skip)) == (JudgmentStatus.SKIPPED, (None, WRONG, 0.714, BEFORE, None))
     assert facts(row) == (CORRECT, WRONG, 0.714, BEFORE, None)
@@ -84,7 +84,7 @@ def test_hidden_proposal_is_stored_with_the_judgment() -> None:
     desk = bench.desk()
     assert desk.view.proposal is None
     desk.judge(CORRECT)
-    assert (desk.view.said, desk.view.proposal) == ("saved as Correct", None)
+    assert (desk.view.message, desk.view.proposal) == ("saved as Correct", None)
     assert facts(bench.disk.rows[0]) == (CORRECT, WRONG, 0.714, NEVER, None)
 
 
@@ -96,7 +96,7 @@ def test_no_proposal_is_shown_without_a_rule_of_the_round() -> None:
     for bench, sit in ((bench_of(AFTER, proposal=None), Bench.desk), (bench_of(AFTER), _without_rule)):
         desk = sit(bench)
         desk.judge(CORRECT)
-        assert desk.view.said == "saved as Correct"
+        assert desk.view.message == "saved as Correct"
         assert bench.disk.rows[0].proposal_shown is NEVER
 
 
@@ -140,7 +140,7 @@ def test_proposal_is_the_category_of_similar_responses(source: Path, session: Pa
     while (item := desk.view.item) is not None:
         assert desk.view.proposal is None
         desk.judge(Category.CORRECT)
-        mentions += "the classifier would have proposed Admitted defeat (" in desk.view.said
+        mentions += "the classifier would have proposed Admitted defeat (" in desk.view.message
     rows = {row.trial_id: row for row in room.rows}
     assert mentions == 2
     for item in room.items:
@@ -194,7 +194,7 @@ def test_too_little_to_learn_from_is_refused_with_what_is_needed(tmp_path: Path,
     few = judged_source(tmp_path / "few", 12)
     error = refused(proposing_round(few, ProposalShown.AFTER, session))
     assert "12 responses with a category and a text, in 2 categories" in error.what
-    assert "20 of them, in 2 categories" in error.remedy
+    assert "20 such responses, in at least 2 categories" in error.remedy
     unjudged = rating_session(tmp_path / "unjudged", 30, session_id="s9")
     assert "0 responses" in refused(proposing_round(unjudged, ProposalShown.AFTER, session)).what
 

@@ -19,13 +19,12 @@ from harness.model.judgment import Category, RatingRound
 from harness.model.record import EventClipped, EventReviewed, ReviewVerdict, SoundsRemoved
 from harness.rating.judgment_log import JudgmentLog
 from harness.rating.purging import PurgeRule, purge, purge_plan, redact
-from harness.rating.rating_room import open_room
 from harness.report.session_cases import SoundStorage
 from harness.report.session_page import write_report
 from harness.session.log.clips import named_clips
 from harness.session.log.database import SqliteLog
 from harness.session.log.reader import LogReader, check, read_clip
-from tests.rating_sessions import rating_session
+from tests.rating_sessions import open_room, rating_session
 from tests.written_sessions import written
 
 DATA = Path(__file__).parents[2] / "data"
@@ -84,7 +83,7 @@ def test_a_purge_that_was_killed_is_completed_without_a_second_row(sessions: Pat
     (folder / "clips" / clips(folder)[0]).unlink()  # killed after the first clip
     findings = check(folder)
     assert not findings.damage
-    assert "3 clips to be removed still exist: run harness admin purge again" in findings.notes
+    assert "3 clips to be removed still exist. Run again: harness admin purge" in findings.notes
     (plan,) = purge_plan(sessions, OLD, LATER_S)
     assert purge(plan, OLD, "other", "ben") == ""
     assert clips(folder) == []
@@ -109,7 +108,7 @@ def test_sessions_that_run_are_damaged_or_are_not_judged_are_kept(sessions: Path
         why = {plan.folder.name: plan.kept_because for plan in purge_plan(sessions, OLD, LATER_S)}
     assert "is running" in why["judged"]
     assert why["unjudged"] == "1 of 1 responses are not judged"
-    assert why["damaged"].startswith("it is damaged")
+    assert why["damaged"].startswith("the session is damaged")
     assert "is damaged or not a database" in why["broken"]
     unjudged = PurgeRule(older_than_s=0.0, unjudged=True)
     assert {plan.folder.name for plan in purge_plan(sessions, unjudged, LATER_S) if not plan.kept_because} == {
@@ -263,7 +262,7 @@ def test_a_redaction_that_was_killed_is_named_and_completed(sessions: Path) -> N
     (folder / "clips" / name).write_bytes(with_sound)  # killed after the row
     findings = check(folder)
     assert not findings.damage
-    assert f"clip {name} still has the sound to be redacted: run harness admin redact again" in findings.notes
+    assert f"clip {name} still has the sound to be redacted. Run again: harness admin redact" in findings.notes
     redact(folder, name, [(0.2, 0.5)], "a name", "ann")
     assert (folder / "clips" / name).read_bytes() == silent
     assert check(folder).rows == rows
@@ -272,7 +271,7 @@ def test_a_redaction_that_was_killed_is_named_and_completed(sessions: Path) -> N
 @pytest.mark.parametrize(
     ("name", "span_s", "message"),
     [
-        ("", (1.0, 99.0), "has no span from 1 to 99 s: it is 1.900 s long"),
+        ("", (1.0, 99.0), "has no span from 1 to 99 s: the clip is 1.900 s long"),
         ("", (0.5, 0.5), "has no span"),
         ("", (float("nan"), 1.0), "has no span"),
         ("none.flac", (0.0, 1.0), "has no clip 'none.flac'"),

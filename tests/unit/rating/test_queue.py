@@ -258,7 +258,7 @@ def test_a_category_requires_the_response_heard_to_its_end(plays: list[tuple[int
         desk.record_play(played_ms, began=True, to_end=to_end)
     assert desk.judge(WRONG) is enough
     assert len(bench.disk.rows) == enough
-    assert ("listen to the whole response" in desk.view.said) is not enough
+    assert ("listen to the whole response" in desk.view.message) is not enough
 
 
 def test_unheard_item_stays_flagged_and_heard_item_can_be_changed() -> None:

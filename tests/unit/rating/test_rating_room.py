@@ -25,14 +25,14 @@ from harness.rating.figures.judged_responses import read_sessions
 from harness.rating.items import HiddenDetails, Item, Subject, new_row
 from harness.rating.judgment_log import JudgmentLog
 from harness.rating.rater_queue import raters_by_item
-from harness.rating.rating_room import LEVEL_DBFS, RATE_HZ, RatingRoom, open_room
+from harness.rating.rating_room import LEVEL_DBFS, RATE_HZ, RatingRoom
 from harness.rating.session_items import blinded
 from harness.session.log.database import SqliteLog
 from harness.session.log.reader import check, rating_rows
 from harness.sound.level import FULL_SCALE, active_speech_level, at_level_unclipped
 from tests.judged_sessions import clips_of, judged
 from tests.known import known
-from tests.rating_sessions import TALKS, Talk, answer_effect, rating_session, rating_sessions
+from tests.rating_sessions import TALKS, Talk, answer_effect, open_room, rating_session, rating_sessions
 from tests.unit.rating.sittings import item
 from tests.unit.session.figures.rows import Rows, planned
 

@@ -119,7 +119,7 @@ def test_parquet_and_csv_hold_the_same_table(tmp_path: Path) -> None:
             assert (float(ours[name]) if is_number else ours[name]) == (
                 value if is_number else "" if value is None else str(value)
             ), name
-    for words, message in ((("--csv", "--events", "-"), "only one output"), (("--parquet", "-"), "Give a file")):
+    for words, message in ((("--csv", "--events", "-"), "only one output"), (("--parquet", "-"), "Name a file")):
         assert message in str(harness("export", folder, *words).exception)
 
 

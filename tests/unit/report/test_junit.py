@@ -416,6 +416,9 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_is_played(tm
     waits = harness("run", "s.yaml", "--bench", "b.yaml", "--junit", "x.xml", "--no-watch")
     assert isinstance(waits.exception, InputError)
     assert "harness report export SESSION --junit" in str(waits.exception)
+    plans = harness("run", "s.yaml", "--bench", "b.yaml", "--junit", str(tmp_path / "x.xml"), "--prepare")
+    assert "--prepare and --junit cannot be combined" in str(plans.exception)
+    assert not (tmp_path / "x.xml").exists()
 
 
 def test_word_errors_are_properties_of_queries_and_of_commands(rows: WakeRows) -> None:

@@ -87,7 +87,7 @@ def test_ids_without_groups_and_group_rows_without_utterances_are_reported() -> 
     groups = listed({"A_1": "fan", "b_9": "fan", "C_9": "fan", "a_2": "fan"})
     breakdown = group_figures(scoring, [groups])
     assert [(label, words.counts.sentences) for label, words in breakdown.grouped[0].values] == [("fan", 1), ("", 1)]
-    assert (breakdown.without_row, breakdown.strangers) == (("b_1",), ("b_9",))
+    assert (breakdown.without_row, breakdown.unmatched_ids) == (("b_1",), ("b_9",))
 
 
 def test_an_id_as_it_is_written_goes_before_one_in_another_case() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +83,15 @@ def test_a_recording_that_nobody_knows_and_one_that_is_too_long_are_refused() ->
     with pytest.raises(InputError, match="the reference contains nothing for recording 'other'"):
         pair_talkers(talk(("a", 0, 1, "a")), talk(("a", 0, 1, "a"), file="other"), VERBATIM, SpeakerPairing.CP)
     long = talk(*((str(speaker), 0.0, 60.0, "word " * 300) for speaker in range(4)))
-    with pytest.raises(InputError, match="too much for ORC-WER: streams of 300, 300, 300, 300 words"):
+    with pytest.raises(InputError, match="too much memory or time for streams of 300, 300, 300, 300 words"):
         pair_talkers(long, long, VERBATIM, SpeakerPairing.ORC)
+
+
+def test_a_reference_of_which_every_segment_is_ignored_is_refused_as_such() -> None:
+    hypothesis = talk(("ann", 0, 1, "one two"))
+    ignored = tuple(replace(segment, ignored=True) for segment in hypothesis.segments)
+    with pytest.raises(InputError, match="every segment of the reference is marked to be ignored"):
+        pair_talkers(Segments("r", ignored, ()), hypothesis, VERBATIM, SpeakerPairing.CP)
 
 
 def test_a_recording_without_hypothesis_is_deleted() -> None:
@@ -107,9 +115,9 @@ def test_segments_of_seglst_have_their_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{}", "1:1: not a JSON list"),
+        ("{}", "1:1: the file is not a JSON list"),
         ("[\n{]", "2:1: not JSON"),
-        ("[1]", "not an object"),
+        ("[1]", "contains something other than an object"),
         (json.dumps([SEGMENT])[:-1], "not closed"),
         (json.dumps([SEGMENT | {"words": None, "end_time": "x"}]), "no valid words, end_time"),
         (json.dumps([SEGMENT | {"end_time": 0}]), r"ends \(0\) before it begins \(1\)"),
@@ -134,14 +142,14 @@ def test_words_by_their_times_are_paired_as_sclite_pairs_them(tmp_path: Path) ->
         lines = "".join(f"f A {word}\n" for word in text.split(","))
         (tmp_path / f"{name}.ctm").write_text(lines, "utf-8")
     references, hypotheses = read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm")
-    totals = score(references, hypotheses, VERBATIM, aligned=align_rows_by_time).totals
+    totals = score(references, hypotheses, VERBATIM, aligner=align_rows_by_time).totals
     assert (totals.correct, totals.substitutions, totals.deletions, totals.insertions) == (1, 1, 3, 7)
-    with pytest.raises(InputError, match="words have lost their times"):
+    with pytest.raises(InputError, match="so their times are lost"):
         align_rows_by_time(references, hypotheses, (["a"], ["a"]))
-    with pytest.raises(InputError, match="words have lost their times"):
+    with pytest.raises(InputError, match="so their times are lost"):
         align_rows_by_time(references, hypotheses, (["{ a / b }"], ["a"]))
     (tmp_path / "h.ctm").write_text("", "utf-8")  # as a recogniser that crashed leaves it
-    silent = score(*read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm"), VERBATIM, aligned=align_rows_by_time)
+    silent = score(*read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm"), VERBATIM, aligner=align_rows_by_time)
     assert (silent.totals.deletions, silent.missing) == (5, 1)
 
 
@@ -156,7 +164,7 @@ def test_alternatives_are_chosen_by_their_times_as_sclite_chooses_them(tmp_path:
         ("0.1 0.2 a,* * <ALT_BEGIN>,0.4 0.3 x,* * <ALT>,0.4 0.1 c,* * <ALT_END>,0.8 -0.1 e", "CSID"),
     ):
         (tmp_path / "h.ctm").write_text("".join(f"f A {word}\n" for word in heard.split(",")))
-        scoring = score(*read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm"), VERBATIM, aligned=align_rows_by_time)
+        scoring = score(*read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm"), VERBATIM, aligner=align_rows_by_time)
         assert ["".join(word.edit.value for word in utterance.words) for utterance in scoring.utterances()] == [path], (
             heard
         )

@@ -60,6 +60,22 @@ def test_the_page_shows_progress_and_stopped_raters(premises: Premises, carla: B
     assert row_of(carla.page("/coordinate"), "&lt;cem&gt;")["Done"].startswith("0 of ")
 
 
+def test_the_page_counts_settled_disputes(premises: Premises) -> None:
+    premises.tokens |= premises.invitations.invite(("carla",), 30, coordinator=True)
+    ann, bob = premises.visitor("ann"), premises.visitor("bob")
+    ann.press("label.correct")
+    item_id = premises.rows[0].item_id
+    while item_of(page := bob.page()) != item_id:
+        bob.press("label.correct", page)
+    bob.press("label.wrong", page)
+    premises.restart()
+    carla, zoe = premises.visitor("carla"), premises.visitor("zoe")
+    assert "Raters disagree on 1 response." in carla.page("/coordinate")
+    zoe.press("label.wrong", zoe.page("/adjudicate"), "/adjudicate")
+    premises.room.refresh()
+    assert "Raters disagree on 1 response; 1 settled." in carla.page("/coordinate")
+
+
 def test_a_rater_without_open_responses_is_done(premises: Premises) -> None:
     premises.tokens |= premises.invitations.invite(("carla",), 30, coordinator=True)
     ann, carla = premises.visitor("ann"), premises.visitor("carla")

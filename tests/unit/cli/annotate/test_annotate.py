@@ -139,6 +139,7 @@ def test_labels_in_the_data_are_imported_only_on_request(run: Run, files: Path) 
     assert "labelled 2 utterances" in result.output
     labels = [(row.annotator, row.utterance, row.intents) for row in rows(files / "q") if isinstance(row, Labelled)]
     assert labels == [("imported", "d#1", ("play",)), ("imported", "d#2", ("stop",))]
+    assert "imported: 2 from files\n" in run("status", files / "q").output
 
 
 def test_a_file_of_intents_is_joined_by_id(run: Run, files: Path) -> None:
@@ -152,7 +153,7 @@ def test_a_file_of_intents_is_joined_by_id(run: Run, files: Path) -> None:
     result = succeeded(run("import", files / "p", file, "--rename-labels", files / "map.csv"))
     assert result.output.splitlines() == [
         "labelled 2 utterances",
-        "1 id of the file have no utterance in this project: xx",
+        "1 id in the file matches no utterance of this project: xx",
         "2 utterances have no labels in the file: d#2, 4",
     ]
     repeated = run("import", files / "p", file, "--rename-labels", files / "map.csv")
@@ -228,7 +229,7 @@ def test_labels_are_changed_and_settled_again(run: Run, files: Path) -> None:
     with sitting(project, "ann", "d#2") as desk:
         give(desk, "thank")
     assert json.loads(run("status", project, "--json").output)["changed_since_settled"] == ["d#2"]
-    assert "1 of them was labelled differently since: d#2" in run("status", project).output
+    assert "1 settled utterance was labelled differently since: d#2" in run("status", project).output
     with sitting(project, "cem", "d#2", adjudicating=True) as desk:
         give(desk, "stop")
     assert json.loads(run("status", project, "--json").output)["changed_since_settled"] == []
@@ -311,7 +312,7 @@ def test_one_classifier_proposes_and_states_its_expected_error(tmp_path: Path) -
     project = _project(tmp_path, 60)
     status = json.loads(_run("status", project, "--json").stdout)
     result = succeeded(_run("propose", project, "--method", "classifier"))
-    assert "learnt from 60, proposed for" in result.stdout
+    assert "learnt from 60 utterances, proposed labels for" in result.stdout
     report = json.loads(_run("report", project, "--json").output)
     assert (report["consensus"], report["unanimous"]) == (90, 0), "there was only one vote"
     assert f"estimated error of the proposals: {100 * status['estimated_error']:.2f} % (target 1.00 %)" in result.stdout

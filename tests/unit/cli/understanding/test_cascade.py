@@ -319,11 +319,11 @@ def test_frames_that_a_device_reported_stand_beside_systems_from_sound(place: Pa
         ),
         (
             ("--gold", "gold.jsonl", "--model", "model", "--pred-sound", "gold.jsonl", "--by", "room"),
-            "need one cascade",
+            "do not apply to a comparison of systems",
         ),
         (
             ("--gold", "gold.jsonl", "--model", "model", "--pred-sound", "gold.jsonl", "--max-rows", "5"),
-            "need one cascade",
+            "do not apply to a comparison of systems",
         ),
         (
             ("--gold", "gold.jsonl", "--model", "model", "--pred-sound", "heard.trn"),

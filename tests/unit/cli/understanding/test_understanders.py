@@ -87,7 +87,7 @@ def test_the_same_seed_gives_the_same_bytes(place: Path, tmp_path: Path, form: s
         (("train", "--data", "texts.jsonl", "--output", "out"), "not annotated with BIO tags"),
         (
             ("bench", "--data", "data", "--understander", "crf", "-s", "oracle:l1=3"),
-            "is not an understander of this run",
+            "names no understander of this run",
         ),
         (("bench", "--data", "half", "--understander", "crf"), "no split named test"),
     ],
@@ -248,7 +248,7 @@ def test_folds_give_means_with_deviations_over_a_split_corpus(place: Path, tmp_p
     assert row["utterances"] == len(whole)
     assert 0 < row["figures"]["sfa"]["value"] <= 1
     assert row["figures"]["sfa"]["sd"] >= 0
-    with pytest.raises(InputError, match="--published results are of the split test, not of --folds"):
+    with pytest.raises(InputError, match="--published and --folds cannot be combined"):
         ran(*bench, "--published", "atis")
     for wrong in ("train", "train=0", "a=1,a=2"):
         assert ran("split", place / "data", "--parts", wrong, "--output", tmp_path / "no").exit_code == 2

@@ -69,7 +69,7 @@ def test_labels_give_agreement_figures_and_disputed_items(folder: Path) -> None:
     assert (disputed.trial_id, disputed.majority, disputed.consensus) == ("q6-kitchen", None, None)
     assert disputed.labels == (("ann", CATEGORIES[2]), ("bob", CATEGORIES[3]))
     assert report.items[0].consensus is C.CORRECT
-    assert rater(report, "ann").others == Share(5, 5)
+    assert rater(report, "ann").leave_one_out == Share(5, 5)
 
 
 def test_agreement_respects_changed_withdrawn_and_settled_judgments(folder: Path) -> None:
@@ -153,7 +153,7 @@ def test_two_raters_who_agree_are_never_left_open(folder: Path) -> None:
     give(folder, labelled(folder, ann="001234", bob="005678", cat=".19999"))
     report = figures(folder)
     assert [item.consensus for item in report.items] == [C.CORRECT, C.CORRECT, None, None, None, None]
-    assert rater(report, "cat").others == Share(0, 1)
+    assert rater(report, "cat").leave_one_out == Share(0, 1)
     assert [item.votes for item in report.items[:2]] == [(2, 2), (2, 3)]
 
 
@@ -199,7 +199,7 @@ def test_a_tiring_rater_is_detected(tmp_path: Path) -> None:
     folder = store_session(tmp_path / "s1", answers(60))
     give(folder, labelled(folder, ann="0" * 60, bob="0" * 60, cat="0" * 60, dan="0" * 30 + "8" * 30))
     dan = rater(figures(folder), "dan")
-    assert (dan.first_half, dan.second_half, dan.others) == (Share(30, 30), Share(0, 30), Share(30, 60))
+    assert (dan.first_half, dan.second_half, dan.leave_one_out) == (Share(30, 30), Share(0, 30), Share(30, 60))
 
 
 def test_sub_flags_are_compared_within_the_same_category(folder: Path) -> None:
@@ -239,7 +239,7 @@ HELD, FLAGGED, SKIPPED = JudgmentStatus.HELD, JudgmentStatus.FLAGGED, JudgmentSt
         (Case("t", {"ann": SKIPPED}), QueryOutcome.SKIPPED),
         (Case("t", {"ann": HELD, "bo": SKIPPED}), QueryOutcome.HELD),
         (Case("t", {"ann": HELD, "bo": FLAGGED}), QueryOutcome.FLAGGED),
-        (Case("t", {"ann": CORRECT, "bo": W}), QueryOutcome.DISPUTED),
+        (Case("t", {"ann": CORRECT, "bo": W}), QueryOutcome.TIED),
         (Case("t", {"ann": CORRECT, "bo": HELD}), QueryOutcome.CATEGORY),
         (Case("t", {"ann": W}, outcome=Outcome.LATE), QueryOutcome.CATEGORY),
     ],
@@ -272,7 +272,7 @@ def test_the_category_follows_the_order_of_preference(case: Case, category: Cate
 
 def test_disagreeing_raters_give_no_consensus() -> None:
     trials = rated(Case("t", {"ann": CORRECT, "bo": W}), Case("u", {"ann": CORRECT, "bo": W, "cy": A}))
-    assert [trial.outcome for trial in trials] == [QueryOutcome.DISPUTED, QueryOutcome.DISPUTED]
+    assert [trial.outcome for trial in trials] == [QueryOutcome.TIED, QueryOutcome.TIED]
     # However well they agree elsewhere.
     others = [
         Case(f"o{n}", {"ann": category, "bo": category, "cy": category})
@@ -281,7 +281,7 @@ def test_disagreeing_raters_give_no_consensus() -> None:
     differing = rated(
         Case("t", {"ann": CORRECT, "bo": W, "cy": A}), Case("u", {"ann": CORRECT, "bo": CORRECT, "cy": A}), *others
     )
-    assert [trial.outcome for trial in differing[:2]] == [QueryOutcome.DISPUTED, QueryOutcome.CATEGORY]
+    assert [trial.outcome for trial in differing[:2]] == [QueryOutcome.TIED, QueryOutcome.CATEGORY]
 
 
 def test_sub_flag_needs_half_of_the_raters_of_its_category() -> None:

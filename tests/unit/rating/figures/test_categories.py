@@ -8,18 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.choices import Grouping, Reading, ResultGrouping
+from harness.model.choices import GROUPINGS, Grouping, Reading, ResultGrouping
 from harness.model.judgment import SUB_FLAGS_OF, Category, JudgmentStatus, SubFlag
 from harness.model.trial import Outcome, Recognition
-from harness.rating.figures.categories import (
-    GROUPINGS,
-    Method,
-    Waits,
-    category_figures,
-    crossed,
-    grouped,
-    reprompt_figures,
-)
+from harness.rating.figures.categories import Method, Waits, category_figures, crossed, grouped, reprompt_figures
 from harness.rating.figures.category_comparison import compare_categories
 from harness.rating.figures.judged_responses import Basis, QueryOutcome, RatedTrial
 from harness.statistics.intervals import wilson

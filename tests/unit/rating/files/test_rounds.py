@@ -362,9 +362,9 @@ def test_columns_can_be_renamed(tmp_path: Path) -> None:
         ("t1,ann,", "the row has no category", "skipped"),
         ("t1,,wrong", "the row has no rater", "Write the rater's pseudonym"),
         (",ann,wrong", "the row does not identify a response", "clip_sha256"),
-        ("t1,ann", "2 fields, but the header has 3", "Write one for each column"),
+        ("t1,ann", "2 fields, but the header has 3", "Write a field for each column"),
         (f"t1,{'a' * 101},wrong", " is not a valid rater name", "1 to 100 printable"),
-        (f"t1,ann,{'w' * (MAX_CELL_CHARS + 1)}", "category: a cell of 100,001 characters", "at most 100,000"),
+        (f"t1,ann,{'w' * (MAX_CELL_CHARS + 1)}", "category: the text has 100,001 characters", "at most 100,000"),
     ],
 )
 def test_a_wrong_row_has_its_line_and_a_remedy(tmp_path: Path, row: str, message: str, remedy: str) -> None:
@@ -387,14 +387,14 @@ def test_a_wrong_row_has_its_line_and_a_remedy(tmp_path: Path, row: str, message
         ("time_to_answer_s", "nan", "'nan' is not a number"),
         ("time_to_answer_s", "1e999", "'1e999' is not a number"),
         ("proposed_probability", "1.5", "proposed_probability is 1.5"),
-        ("proposal_shown", "later", "'later' is not a value of proposal_shown"),
-        ("unaided", "best", "'best' is not a value of unaided"),
+        ("proposal_shown", "later", "'later' is not a valid value of proposal_shown"),
+        ("unaided", "best", "'best' is not a valid value of unaided"),
         ("given_wall_s", "2026-01-31T10:00:00", "is not a number"),
         ("transcript_shown", "perhaps", "is not true or false"),
         ("sub_flags", "too_little", "does not go with wrong"),
-        ("sub_flags", "recoverabel", "is not a value of sub_flags"),
-        ("flags", "noise", "is not a value of flags"),
-        ("effect", "rigth", "is not a value of effect"),
+        ("sub_flags", "recoverabel", "is not a valid value of sub_flags"),
+        ("flags", "noise", "is not a valid value of flags"),
+        ("effect", "rigth", "is not a valid value of effect"),
         ("status", "skipped", "the row has the status skipped, but also a category"),
         ("adjudicates", "[1]", "is not a list of words"),
         ("adjudicates", "[[", "is not a list"),
@@ -419,8 +419,8 @@ def test_every_wrong_row_is_told_and_the_right_ones_are_kept(tmp_path: Path) -> 
     [
         ("", "the file is empty"),
         (f"{HEAD}\n", "the file has no rows"),
-        ("trial,category\nt1,wrong\n", "no column contains rater"),
-        ("trial,rater\nt1,ann\n", "no column contains category"),
+        ("trial,category\nt1,wrong\n", "no column `rater`"),
+        ("trial,rater\nt1,ann\n", "no column `category`"),
         ("rater,category\nann,wrong\n", "no column identifies the response"),
         ("trial,rater,category,rater\nt1,ann,wrong,bob\n", "two columns are named 'rater'"),
         ("trial,rater,category,label\nt1,ann,wrong,wrong\n", "two columns contain category"),
@@ -507,7 +507,7 @@ def test_a_parquet_file_of_another_program_is_read(tmp_path: Path) -> None:
     assert str(judgments.problems[0]).startswith(f"{path}:2: the row has no rater")
     for content in (b"", b"PAR1", b"PAR1" + b"\xff" * 100 + b"PAR1", b"trial,rater\n"):
         path.write_bytes(content)
-        with pytest.raises(InputError, match="not a Parquet"):
+        with pytest.raises(InputError, match="is not Parquet"):
             read_judgments(path, Format.PARQUET, WORDS)
 
 

@@ -53,7 +53,7 @@ SORTS = 8
 
 @cache
 def every_sort() -> list[CategoryReport]:
-    """The usual, one rater, nothing judged, nothing answered, all disputed, nothing to pair, nothing at all."""
+    """The usual, one rater, nothing judged, nothing answered, all tied, nothing to pair, nothing at all."""
     other = Selection(compare=("kitchen", "radio"), on=W)
     radio = Case("r", {"ann": C}, device="radio")
     sorts = [

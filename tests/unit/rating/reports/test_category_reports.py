@@ -34,20 +34,21 @@ def test_report_lines_are_escaped_and_fit_the_width(index: int, width: int) -> N
 
 
 def test_the_funnel_adds_up_on_screen() -> None:
-    funnel = [(name, count) for name, count, _ in stages(reported(two_devices()).figures)]
-    left = funnel[0][1]
-    for name, count in funnel[1:]:
-        if name.startswith(" "):
-            left -= count
+    planned, *further = stages(reported(two_devices()).figures)
+    left = planned.count
+    for line in further:
+        if line.is_loss:
+            left -= line.count
         else:
-            assert count == left, name
-    assert dict(funnel)["  disputed"] == dict(funnel)["  held"] == 1
+            assert line.count == left, line.name
+    counts = {line.name: line.count for line in further}
+    assert counts["tied"] == counts["held"] == 1
     assert {outcome for _, outcomes, _ in FUNNEL for outcome in outcomes} == set(QueryOutcome) - {QueryOutcome.CATEGORY}
 
 
 def test_the_funnel_says_why_recognition_was_not_assessed() -> None:
     report = reported([Case("a", {"ann": A}), Case("b", {"ann": A}, recognition=Recognition.NOT_ASSESSED)], Selection())
-    remarks = {name: remark for name, _, remark in stages(report.figures)}
+    remarks = {line.name: line.remark for line in stages(report.figures)}
     assert remarks["recognised"] == "1 of them not assessed (the trial required no evidence)"
     text = " ".join(" ".join(lines(report)).split())
     assert "attempts 1 query at the 1st, 0 never recognised; the mean" in text
@@ -82,9 +83,9 @@ def test_missing_figure_states_its_reason(index: int, words: str) -> None:
     assert words in " ".join(" ".join(lines(every_sort()[index])).split())
 
 
-def test_disputed_responses_are_listed_with_what_was_said() -> None:
+def test_tied_responses_are_listed_with_what_was_said() -> None:
     text = "\n".join(lines(every_sort()[5]))
-    assert "disputed (30): not counted until settled" in text
+    assert "tied (30): not counted until settled" in text
     assert "a0 (kitchen): 1 Correct, 1 Wrong" in text
     assert "and 10 more" in text
 
@@ -92,7 +93,7 @@ def test_disputed_responses_are_listed_with_what_was_said() -> None:
 def test_the_first_line_says_how_many_responses_are_not_counted() -> None:
     cases = [Case("a", {"ann": C}), Case("b", {"ann": C, "ben": W}), Case("c"), Case("d", {"ann": C})]
     head, *text = lines(reported(cases, Selection()))
-    assert head.startswith("categories of 2 of 4 first responses (not counted: 1 not judged, 1 disputed), ")
+    assert head.startswith("categories of 2 of 4 first responses (not counted: 1 not judged, 1 tied), ")
     assert "  held" not in "\n".join(text)
     assert lines(reported(cases[:1], Selection()))[0].startswith("categories of 1 first response, ")
 
@@ -200,9 +201,9 @@ def test_bars_have_text_alternatives() -> None:
     assert "kitchen, reading A: Correct 75 %, Admitted defeat 12 %, Wrong 12 %" in labels
 
 
-def test_wrong_and_disputed_responses_are_listed_with_query_and_answer() -> None:
+def test_wrong_and_tied_responses_are_listed_with_query_and_answer() -> None:
     text = " ".join(Page(page(reported(two_devices()))).text)
-    assert text.count("an answer") == 6  # one disputed; four wrong, and an admitted lack of a core capability
+    assert text.count("an answer") == 6  # one tied; four wrong, and an admitted lack of a core capability
     assert "core capability, wrong under B" in text
     assert "1 Correct, 1 Wrong" in text
 

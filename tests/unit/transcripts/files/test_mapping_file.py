@@ -193,8 +193,8 @@ def test_a_mapping_file_has_an_encoding_of_its_own(tmp_path: Path, codec: str) -
         ("[A] = [B]", "is not a rule"),
         ("[] => [B]", "is not a rule"),
         ("A => {B / C", "is not a rule"),
-        ("* copy_no_hit = 'F'", "would drop all words"),
-        ("* COPY_NO_HIT : 'no'", "would drop all words"),
+        ("* copy_no_hit = 'F'", "would drop every word"),
+        ("* COPY_NO_HIT : 'no'", "would drop every word"),
     ],
 )
 def test_a_mistake_has_its_line(tmp_path: Path, line: str, message: str) -> None:

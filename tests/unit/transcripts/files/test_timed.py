@@ -73,11 +73,11 @@ WRONG_CTM: list[tuple[str, Told]] = [
     ("f A 2 1 a\ng A 1 1 b\nF A 1 1 c\n", [(3, 5, "begins before the one on line 1")]),
     ("f A * * <ALT>\n", [(1, 9, "<ALT> without <ALT_BEGIN>")]),
     ("f A * * <ALT_BEGIN>\nf A 1 1 a\n", [(1, 1, "is not closed")]),
-    ("f A * * <ALT_BEGIN>\nf A * * <ALT_BEGIN>\n", [(2, 9, "within alternatives"), (1, 1, "is not closed")]),
-    ("f A * * <ALT_BEGIN>\nf A 1 1 a\nf A * * <ALT_END>\n", [(1, 1, "a single alternative")]),
+    ("f A * * <ALT_BEGIN>\nf A * * <ALT_BEGIN>\n", [(2, 9, "must not be nested"), (1, 1, "is not closed")]),
+    ("f A * * <ALT_BEGIN>\nf A 1 1 a\nf A * * <ALT_END>\n", [(1, 1, "only one alternative")]),
     ("f A * * <ALT_BEGIN>\nf A * * <ALT>\nf A * * <ALT_END>\n", [(1, 1, "contain no words")]),
     ("f A * * <ALT_BEGIN>\nf B 1 1 a\n", [(1, 1, "is not closed")]),
-    ("f A 1 1 <ALT_BEGIN>\nf A 1 1 a\nf A * * <ALT>\nf A 2 1 b\nf A * * <ALT_END>\n", [(1, 5, "has no times")]),
+    ("f A 1 1 <ALT_BEGIN>\nf A 1 1 a\nf A * * <ALT>\nf A 2 1 b\nf A * * <ALT_END>\n", [(1, 5, "must not have times")]),
 ]
 
 
@@ -211,7 +211,7 @@ WRONG: list[tuple[str | bytes, Told]] = [
     ("what day (1) is it (1)\n", [(1, 20, "'(1)' is an edit cue")]),
     ("what day (1) is it (1 what date) \n", [(1, 20, "is an edit cue")]),
     ("what day (x)\n", [(1, 10, "two or more characters")]),
-    ("what day\nx (a b)", [(1, 9, "no id"), (2, 3, "one token")]),
+    ("what day\nx (a b)", [(1, 9, "no id"), (2, 3, "single token")]),
     ("a (ab)\nb (cd)\nc (AB)\n", [(3, 3, "'AB' occurs twice, first on line 1")]),
     ("a\x0bb (ab)\nb\u2028c\n", [(1, 2, "U+000B"), (2, 2, "U+2028")]),
     (b"caf\xe9 (ab)\na\0 (cd)\n", [(1, 4, "byte 0xe9"), (2, 2, "NUL")]),

@@ -123,16 +123,16 @@ def test_the_suffix_decides_the_format(name: str, format: str) -> None:
 
 @pytest.mark.parametrize("name", ["a.txt", "trn", "a."])
 def test_an_unknown_suffix_is_refused_with_formats_and_option(name: str) -> None:
-    with pytest.raises(InputError, match=r"--reference-format or --hypothesis-format trn\|ctm\|stm\|sro\|csv"):
+    with pytest.raises(InputError, match="with --reference-format or --hypothesis-format: trn, ctm, stm, sro, csv"):
         format_of(Path(name))
-    with pytest.raises(InputError, match=r"Give the format: --hypothesis-format trn\|ctm.* with its id: what"):
+    with pytest.raises(InputError, match=r"Name the format with --hypothesis-format: trn, ctm.* with its id: what"):
         format_of(Path(name), "--hypothesis-format")
 
 
 def test_a_format_that_is_named_wins_over_the_suffix(tmp_path: Path) -> None:
     assert read_transcripts(written(tmp_path, "a.txt", "hi (x_1)\n"), Format.TRN).ids == ("x_1",)
     assert read_transcripts(written(tmp_path, "a.trn", "a.wav,hi\n"), Format.CSV).ids == ("a.wav",)
-    assert_told(told(read_transcripts, written(tmp_path, "a.ctm", "f A 1 1 a\n")), [(0, 0, "has times and no ids")])
+    assert_told(told(read_transcripts, written(tmp_path, "a.ctm", "f A 1 1 a\n")), [(0, 0, "has times instead of ids")])
 
 
 def test_ids_pair_across_formats_in_any_case(tmp_path: Path) -> None:
@@ -322,7 +322,7 @@ def test_json_lines_with_hypotheses_lack_one_where_only_the_reference_stands(tmp
 
 def test_json_lines_without_hypotheses_are_not_scored_against_themselves(tmp_path: Path) -> None:
     file = written(tmp_path, "manifest.jsonl", '{"id": "a", "text": "play", "asr_output": "banana"}')
-    with pytest.raises(InputProblems, match="this file is also the reference, and no line has pred_text"):
+    with pytest.raises(InputProblems, match="also the reference, and no line has any of these keys: pred_text"):
         read_pair(file, file)
 
 
@@ -334,7 +334,7 @@ def test_json_lines_without_hypotheses_are_not_scored_against_themselves(tmp_pat
         ('{"id": "a", "text": ["b"]}', "none of these keys has a text"),
         ('{"id": "c", "text": true}', "none of these keys has a text: text, transcript"),
         ('{"id": false, "text": "b"}', "none of these keys has a text: id, utt_id"),
-        ('["a", "b"]', "not an object"),
+        ('["a", "b"]', "is not a JSON object"),
         ('{"id": "a", "text"', "not JSON"),
         ('{"id": "A", "text": "b"}', "A"),
     ],

@@ -21,7 +21,7 @@ from harness.transcripts.groups import (
     group_figures,
 )
 from harness.transcripts.reports import html, text
-from harness.transcripts.reports.scoring_json import pieces
+from harness.transcripts.reports.scoring_json import json_chunks
 from harness.transcripts.scoring import Scoring
 from tests.unit.transcripts.reports.scorings import HOSTILE, WIDE, reported, scored
 from tests.unit.transcripts.reports.test_html import Page
@@ -107,7 +107,7 @@ all          22.22 of 9  200.00 of 1    0.00 of 2  33.33 of 12
                0.1–84.6   0.0–1996.9          n/a     2.6–83.0
 
 intervals            apply to further utterances of these speakers
-without a row        1 (cy_2); their group is (none)
+without a row        1 (cy_2); counted under (none)
 unmatched rows       1 (zed_1); counted nowhere
 """
 
@@ -155,7 +155,7 @@ def test_table_columns_stay_aligned_with_any_labels(width: int) -> None:
 def as_json(*systems: Scoring) -> Any:
     reports = [reported(scoring, groups=figures(scoring)) for scoring in systems]
     pairs = [within(first, second) for first, second in combinations(systems, 2)]
-    return json.loads("".join(pieces(reports, compare(systems), pairs)))
+    return json.loads("".join(json_chunks(reports, compare(systems), pairs)))
 
 
 def test_json_has_the_counts_of_each_value() -> None:
@@ -198,7 +198,7 @@ def test_the_page_has_the_tables_with_their_intervals() -> None:
     assert "quiet 1 0 1 n/a n/a 100.0" in page.text
     assert "interval is over queries in rows with 6 or more of them; without such a list, over speakers" in page.text
     assert "-26 50.00 of 2 n/a 100.00 of 1 n/a n/a 66.67 of 3 0.0–665.6" in page.text
-    assert "without a row 1 (cy_2); their group is (none) unmatched rows 1 (zed_1); counted nowhere" in page.text
+    assert "without a row 1 (cy_2); counted under (none) unmatched rows 1 (zed_1); counted nowhere" in page.text
     whiskers = [tag["style"] or "" for tag in page.of("i") if (tag.get("style") or "").startswith("left")]
     assert len(whiskers) == 8  # of the 9 values, the one over no words has none
     assert all(0 <= float(end) <= 100.01 for style in whiskers for end in re.findall(r":([\d.]+)%", style))

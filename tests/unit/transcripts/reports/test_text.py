@@ -14,7 +14,7 @@ from harness.base.text_table import shown
 from harness.model.transcript import WordCounts
 from harness.transcripts.groups import compare
 from harness.transcripts.reports import scoring_json, text
-from harness.transcripts.reports.scoring_json import SourcedScoring, SourceFile, pieces
+from harness.transcripts.reports.scoring_json import SourcedScoring, SourceFile, json_chunks
 from harness.transcripts.reports.text import alignment_lines, confusions_section
 from tests.unit.transcripts.reports.scorings import HOSTILE, every_sort, foreign, reported, scored
 
@@ -209,7 +209,7 @@ FILES = SourceFile(HOSTILE, "trn", "utf-8", "00"), SourceFile("hyp.trn", "csv", 
 
 
 def read(*systems: SourcedScoring) -> Any:
-    text = "".join(pieces(systems, compare([system.scoring for system in systems])))
+    text = "".join(json_chunks(systems, compare([system.scoring for system in systems])))
     assert text.isascii()
     assert text.endswith("}\n")
     return json.loads(text)
