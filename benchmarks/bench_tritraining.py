@@ -71,7 +71,7 @@ def main() -> None:
     left_wrong = sum(vote.intents is not None and vote.intents != gold.intents
                      for vote, gold in zip(training.voted, unlabelled, strict=True))  # fmt: skip
     _print_same_effort(utterances, labels, options, by_hand, left_wrong)
-    print(f"ended after episode {len(training.kept.episodes) - 1}: {training.kept.ending.value}")
+    print(f"ended after episode {len(training.best.episodes) - 1}: {training.best.ending.value}")
 
 
 def _print_same_effort(

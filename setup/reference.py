@@ -142,7 +142,7 @@ def procedure_page(name: ProcedureName) -> str:
     editions = ", ".join(f"`{edition}`" for edition in EDITIONS[name])
     rows = [
         f"| {cell(clause.what)} | {clause.wanted or '–'} | {f'`{clause.key}`' if clause.key else '–'} "
-        f"| {clause.result or '–'} |"
+        f"| {clause.column or '–'} |"
         for clause in CLAUSES[name]
     ]
     return "\n".join(
@@ -154,7 +154,7 @@ def procedure_page(name: ProcedureName) -> str:
             f"Write `procedure: {{name: {name.value}, edition: …}}` in the scenario. Editions: {editions}.",
             "The report and `harness report show` then print this table with the session's values, for each device.",
             "",
-            "| clause | wanted | key of the scenario | result |",
+            "| clause | required | scenario key | reported under |",
             "|---|---|---|---|",
             *rows,
             "",

@@ -4,7 +4,7 @@
 
 static uint8_t lower(uint8_t letter) { return letter >= 'A' && letter <= 'Z' ? (uint8_t)(letter + 32) : letter; }
 
-/* Whole words, whatever their case. */
+/* Whether the words contain the phrase, as whole words in any case. */
 static bool says(uint8_t const *words, size_t size, char const *phrase) {
     size_t length = strlen(phrase);
     for (size_t at = 0; at + length <= size; at++) {

@@ -1,4 +1,4 @@
-/* What the board makes of a query in words: enough to have an intent and a response to observe. */
+/* How the board answers a query in words: enough for an intent and a response to observe. */
 #ifndef VH_ANSWERS_H
 #define VH_ANSWERS_H
 
@@ -15,7 +15,7 @@ typedef struct vh_answer {
     vh_text response;
 } vh_answer;
 
-/* False when the words say nothing that it knows; the response then says so. */
+/* Returns false if it does not understand the words. The response then says so. */
 bool vh_answer_query(uint8_t const *words, size_t size, uint64_t time_us, vh_answer *answer);
 
 #endif

@@ -8,14 +8,14 @@
 #include "vh_telling.h"
 
 enum {
-    PIECE = 256,               /* samples that are decoded at once */
-    LISTEN_LEAST = 16000 / 2,  /* a command takes half a second at least, */
-    LISTEN_MOST = 5 * 16000,   /* and five at most */
-    EVENTS_OF_A_FRAME = 8,     /* room that has to be left for them */
-    TEXT_OF_EVENT = 400
+    PIECE = 256,              /* samples that are decoded at a time */
+    MIN_COMMAND = 16000 / 2,  /* samples of the shortest command: half a second */
+    MAX_COMMAND = 5 * 16000,  /* samples of the longest one: five seconds */
+    MAX_EVENTS_PER_FRAME = 8, /* places that must be free before a frame is handled */
+    MAX_EVENT_TEXT = 400
 };
 
-static void found(void *user, vh_spotter_event_t const *spot) {
+static void on_wake_word(void *user, vh_spotter_event_t const *spot) {
     vh_board *board = user;
     vh_event *event;
     vh_writer writer = vh_event_open(board, VH_WAKE, &event);
@@ -23,44 +23,44 @@ static void found(void *user, vh_spotter_event_t const *spot) {
     vh_put_u16(&writer, spot->score);
     vh_put_text(&writer, spot->phrase);
     vh_event_tell(board, event, &writer);
-    board->listen_least = spot->sample + LISTEN_LEAST;
-    board->listen_most = spot->sample + LISTEN_MOST;
+    board->min_listen_end = spot->sample + MIN_COMMAND;
+    board->max_listen_end = spot->sample + MAX_COMMAND;
     if (board->state != VH_LISTENING) {
         vh_tell_status(board, VH_LISTENING, "");
     }
 }
 
-static void hear(vh_board *board, vh_unpacking *unpacking) {
+static void process_audio(vh_board *board, vh_unpacking *unpacking) {
     int16_t samples[PIECE];
     size_t count;
     while ((count = vh_unpack(unpacking, samples, PIECE)) > 0) {
         vh_vad_feed(&board->vad, samples, count);
-        (void)vh_spotter_feed(&board->spotter, samples, count, found, board);
+        (void)vh_spotter_feed(&board->spotter, samples, count, on_wake_word, board);
         board->next_sample += count;
-        bool over = board->next_sample >= board->listen_most ||
-                    (board->next_sample >= board->listen_least && !vh_vad_speech(&board->vad));
+        bool over = board->next_sample >= board->max_listen_end ||
+                    (board->next_sample >= board->min_listen_end && !vh_vad_speech(&board->vad));
         if (board->state == VH_LISTENING && over) {
             vh_tell_status(board, VH_IDLE, "");
         }
     }
 }
 
-static void take_audio(vh_board *board, unsigned link, vh_reader *reader) {
+static void handle_audio(vh_board *board, unsigned link, vh_reader *reader) {
     vh_unpacking unpacking;
     uint8_t encoding = vh_get_u8(reader);
     (void)vh_get_u8(reader);
     uint64_t first = vh_get_u64(reader);
-    if (reader->short_of || !vh_unpack_start(&unpacking, encoding, reader->bytes, reader->left)) {
+    if (reader->too_short || !vh_unpack_start(&unpacking, encoding, reader->bytes, reader->left)) {
         board->counters.malformed++;
         return;
     }
-    if (vh_events_held(&board->events, link) > VH_EVENTS_KEPT - EVENTS_OF_A_FRAME) {
-        /* Silence: the host sends it again later. Heard now, it could push out events that nobody has got yet. */
+    if (vh_events_held(&board->events, link) > VH_EVENTS_KEPT - MAX_EVENTS_PER_FRAME) {
+        /* No answer, so the host sends it again later. Handled now, it could overwrite undelivered events. */
         board->counters.audio_dropped++;
         return;
     }
     if (first == board->next_sample) {
-        hear(board, &unpacking);
+        process_audio(board, &unpacking);
         board->audio_us = vh_board_now_us(board);
         board->counters.audio_frames++;
     } else {
@@ -69,12 +69,12 @@ static void take_audio(vh_board *board, unsigned link, vh_reader *reader) {
     vh_tell_audio(board, link);
 }
 
-static void take_text(vh_board *board, vh_reader const *reader) {
+static void handle_text(vh_board *board, vh_reader const *reader) {
     vh_answer answer;
     vh_event *event;
-    size_t size = reader->left < TEXT_OF_EVENT ? reader->left : TEXT_OF_EVENT;
+    size_t size = reader->left < MAX_EVENT_TEXT ? reader->left : MAX_EVENT_TEXT;
     while (size > 0 && size < reader->left && (reader->bytes[size] & 0xC0u) == 0x80u) {
-        size--; /* no half of a UTF-8 character */
+        size--; /* do not cut a UTF-8 character */
     }
     vh_writer writer = vh_event_open(board, VH_TRANSCRIPT, &event);
     vh_put_u64(&writer, board->next_sample);
@@ -101,37 +101,38 @@ static void take_text(vh_board *board, vh_reader const *reader) {
     vh_event_tell(board, event, &writer);
 }
 
-static void take_set(vh_board *board, vh_reader *reader) {
+static void handle_set(vh_board *board, vh_reader *reader) {
     uint8_t key = vh_get_u8(reader);
     int32_t value = (int32_t)vh_get_u32(reader);
-    if (!reader->short_of && key == VH_KEY_OPERATING_POINT && value >= 0 && value <= 100) {
+    if (!reader->too_short && key == VH_KEY_OPERATING_POINT && value >= 0 && value <= 100) {
         vh_spotter_set_operating_point(&board->spotter, (uint8_t)value);
-    } else if (!reader->short_of && key == VH_KEY_STYLE && value >= 0 && value < VH_STYLES) {
+    } else if (!reader->too_short && key == VH_KEY_STYLE && value >= 0 && value < VH_STYLES) {
         board->style = (uint8_t)value;
     } else {
         vh_tell_error(board, VH_ERROR_BAD_COMMAND, "no such setting");
     }
 }
 
-static void take(vh_board *board, unsigned link, uint8_t type, uint32_t seq, uint8_t const *payload, size_t size) {
+static void handle_message(vh_board *board, unsigned link, uint8_t type, uint32_t seq, uint8_t const *payload,
+                           size_t size) {
     vh_reader reader = vh_reader_over(payload, size);
     switch (type) {
     case VH_PING:
         vh_tell_pong(board, link, &reader);
         break;
     case VH_AUDIO:
-        take_audio(board, link, &reader);
+        handle_audio(board, link, &reader);
         break;
     case VH_TEXT:
     case VH_SET:
-        if (vh_events_held(&board->events, link) > VH_EVENTS_KEPT - EVENTS_OF_A_FRAME) {
-            break; /* it is sent again */
+        if (vh_events_held(&board->events, link) > VH_EVENTS_KEPT - MAX_EVENTS_PER_FRAME) {
+            break; /* the host sends it again */
         }
         if (vh_command_new(&board->commands[link], seq)) {
             if (type == VH_TEXT) {
-                take_text(board, &reader);
+                handle_text(board, &reader);
             } else {
-                take_set(board, &reader);
+                handle_set(board, &reader);
             }
         }
         vh_tell_command(board, link, seq);
@@ -144,12 +145,12 @@ static void take(vh_board *board, unsigned link, uint8_t type, uint32_t seq, uin
         break;
     case VH_EVENT_ACK: {
         uint32_t number = vh_get_u32(&reader);
-        if (!reader.short_of) {
+        if (!reader.too_short) {
             vh_events_acknowledge(&board->events, link, number);
         }
         break;
     }
-    default: /* one of the board's own messages, echoed by somebody */
+    default: /* a message that only boards send, such as an echo */
         board->counters.malformed++;
         break;
     }
@@ -162,7 +163,7 @@ static size_t mqtt_write(void *user, uint8_t const *bytes, size_t size) {
 
 static bool mqtt_connect(void *user) {
     vh_board *board = user;
-    if (board->mqtt_open) { /* an attempt needs a fresh connection */
+    if (board->mqtt_open) { /* each attempt needs a new connection */
         vh_hal_net_close();
     }
     board->mqtt_open = vh_hal_net_open();
@@ -170,7 +171,7 @@ static bool mqtt_connect(void *user) {
 }
 
 static void mqtt_frame(void *user, uint8_t type, uint32_t seq, uint8_t const *payload, size_t size) {
-    take(user, VH_LINK_MQTT, type, seq, payload, size);
+    handle_message(user, VH_LINK_MQTT, type, seq, payload, size);
 }
 
 void vh_board_start(vh_board *board, vh_board_config const *config) {
@@ -203,8 +204,8 @@ void vh_board_start(vh_board *board, vh_board_config const *config) {
     board->state = VH_IDLE;
 }
 
-static bool round_serial(vh_board *board) {
-    bool any = false;
+static bool serve_serial(vh_board *board) {
+    bool had_work = false;
     if (board->rx_taken == board->rx_size) {
         uint32_t stamp = 0;
         board->rx_taken = 0;
@@ -216,25 +217,25 @@ static bool round_serial(vh_board *board) {
     while (board->rx_taken < board->rx_size && !board->reset) {
         vh_frame frame;
         bool whole;
-        any = true;
+        had_work = true;
         board->rx_taken += vh_decoder_feed(&board->decoder, board->rx + board->rx_taken,
                                            board->rx_size - board->rx_taken, &frame, &whole);
         if (whole) {
-            take(board, VH_LINK_SERIAL, frame.type, frame.seq, frame.payload, frame.size);
+            handle_message(board, VH_LINK_SERIAL, frame.type, frame.seq, frame.payload, frame.size);
         }
     }
     vh_event *event;
     uint64_t now = vh_board_now_us(board);
     while ((event = vh_events_due(&board->events, VH_LINK_SERIAL, now)) != NULL) {
-        vh_events_sent(event, VH_LINK_SERIAL, now); /* also when there was no room: the next time is soon enough */
+        vh_events_sent(event, VH_LINK_SERIAL, now); /* even if there is no room: it is soon sent again */
         if (!vh_tell(board, VH_LINK_SERIAL, event->type, event->number, event->payload, event->size)) {
             break;
         }
     }
-    return any;
+    return had_work;
 }
 
-static bool round_mqtt(vh_board *board) {
+static bool serve_mqtt(vh_board *board) {
     uint8_t bytes[512];
     size_t size = 0;
     uint64_t now = vh_board_now_us(board);
@@ -252,20 +253,20 @@ static bool round_mqtt(vh_board *board) {
     while (vh_mqtt_board_has_room(&board->mqtt) &&
            (event = vh_events_due(&board->events, VH_LINK_MQTT, 0)) != NULL &&
            vh_tell(board, VH_LINK_MQTT, event->type, event->number, event->payload, event->size)) {
-        vh_events_acknowledge(&board->events, VH_LINK_MQTT, event->number); /* the client keeps it from here on */
+        vh_events_acknowledge(&board->events, VH_LINK_MQTT, event->number); /* from now on the client keeps it */
     }
     vh_mqtt_board_poll(&board->mqtt, vh_board_now_us(board));
     return size > 0;
 }
 
 bool vh_board_round(vh_board *board) {
-    bool any = round_serial(board);
+    bool had_work = serve_serial(board);
     if (!board->reset && board->config.device != NULL) {
-        any = round_mqtt(board) || any;
+        had_work = serve_mqtt(board) || had_work;
     }
     if (board->reset) {
         vh_hal_reset();
         return true;
     }
-    return any;
+    return had_work;
 }

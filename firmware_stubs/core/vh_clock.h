@@ -1,4 +1,4 @@
-/* Time since boot out of a free-running counter that wraps. */
+/* Time since boot, from a free-running counter that wraps around. */
 #ifndef VH_CLOCK_H
 #define VH_CLOCK_H
 
@@ -8,7 +8,7 @@ typedef struct vh_clock {
     uint64_t ticks;  /* since boot, at `counter` */
     uint32_t counter;
     uint32_t hz;
-    uint64_t start_us; /* what it showed at boot */
+    uint64_t start_us; /* time that the clock shows at boot */
 } vh_clock;
 
 void vh_clock_start(vh_clock *clock, uint32_t counter, uint32_t hz, uint64_t start_us);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where the decoding of one frame's data stands; it is handed out in pieces, so that no frame needs a large buffer. */
+/* The state of decoding one frame's data. Samples are returned in pieces, so that no frame needs a large buffer. */
 typedef struct vh_unpacking {
     uint8_t encoding;
     uint8_t const *bytes;
@@ -16,7 +16,7 @@ typedef struct vh_unpacking {
     int32_t index;
 } vh_unpacking;
 
-/* False when the encoding is unknown or the size cannot be that of whole samples. */
+/* Returns false if the encoding is unknown, or the size is not that of whole samples. */
 bool vh_unpack_start(vh_unpacking *unpacking, uint8_t encoding, uint8_t const *data, size_t size);
 
 /* The next samples, at most `room`; 0 at the end. */

@@ -3,8 +3,8 @@
 bool vh_command_new(vh_commands *commands, uint32_t number) {
     if (number > commands->newest) {
         uint32_t ahead = number - commands->newest;
-        uint32_t known = commands->newest != 0 ? 1u : 0u;
-        commands->before = ahead > 32 ? 0u : (ahead == 32 ? 0u : commands->before << ahead) | known << (ahead - 1u);
+        uint32_t newest_bit = commands->newest != 0 && ahead <= 32 ? 1u << (ahead - 1u) : 0u;
+        commands->before = (ahead < 32 ? commands->before << ahead : 0u) | newest_bit;
         commands->newest = number;
         return true;
     }

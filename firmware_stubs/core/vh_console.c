@@ -31,7 +31,7 @@ static void put_head(uint8_t style, uint8_t level, uint64_t time_us, vh_text *li
         vh_text_put(line, names[level]);
         vh_text_put(line, "> vh: ");
         break;
-    default: /* Arduino: a sketch prints what it likes, without level and time */
+    default: /* Arduino: sketches print neither level nor time */
         break;
     }
 }
@@ -99,8 +99,8 @@ bool vh_console_line(uint8_t style, uint8_t type, uint8_t const *payload, size_t
         return false;
     }
     if (line->size + 3u > sizeof line->text) {
-        line->size = sizeof line->text - 3u; /* a long line is cut, and still ends */
+        line->size = sizeof line->text - 3u; /* a long line is cut, but keeps its line end */
     }
     vh_text_put(line, "\r\n");
-    return !reader.short_of;
+    return !reader.too_short;
 }

@@ -22,24 +22,24 @@ typedef struct vh_event {
 
 typedef struct vh_events {
     uint32_t last;  /* number of the newest one */
-    uint8_t links;  /* a bit for each link that wants events */
+    uint8_t links;  /* a bit for each link that gets events */
     uint32_t lost;  /* overwritten before every link had them */
     vh_event kept[VH_EVENTS_KEPT]; /* number n at n modulo VH_EVENTS_KEPT */
 } vh_events;
 
 void vh_events_init(vh_events *events, uint8_t links);
 
-/* A place for the next event, whose payload the caller writes, and then its size. The oldest one gives way. */
+/* Adds the next event, and drops the oldest. The caller writes its payload and its size. */
 vh_event *vh_events_add(vh_events *events, uint8_t type);
 
-/* The oldest one that is to be sent on the link now, or NULL. The caller marks it with vh_events_sent. */
+/* The oldest event to send on the link now; NULL if none is due. The caller then calls vh_events_sent. */
 vh_event *vh_events_due(vh_events *events, unsigned link, uint64_t now_us);
 void vh_events_sent(vh_event *event, unsigned link, uint64_t now_us);
 
-/* The link has event `number`; an unknown number is nothing. */
+/* Records that the link has event `number`. An unknown number is ignored. */
 void vh_events_acknowledge(vh_events *events, unsigned link, uint32_t number);
 
-/* Places from the oldest event that the link does not have yet to the last one: what comes next must not reach it. */
+/* Number of events from the oldest one that the link does not have to the newest. New events must not overwrite it. */
 size_t vh_events_held(vh_events const *events, unsigned link);
 
 #endif

@@ -51,7 +51,7 @@ void vh_decoder_init(vh_decoder *decoder) {
     decoder->garbage = 0;
 }
 
-/* In place: the decoded bytes are never longer than the coded ones. 0 when the runs do not add up. */
+/* In place: the decoded bytes are never longer than the coded ones. Returns 0 if the lengths of the runs are wrong. */
 static size_t cobs_decode(uint8_t *bytes, size_t size) {
     size_t from = 0;
     size_t to = 0;

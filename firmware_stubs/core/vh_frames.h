@@ -9,10 +9,10 @@
 #define VH_SEGMENT_MAX (VH_BODY_MAX + 1u + VH_BODY_MAX / 254u)
 #define VH_FRAME_MAX (VH_SEGMENT_MAX + 2u)
 
-/* zlib's CRC32; `crc` is 0 for the first piece, and the former result for the next one. */
+/* zlib's CRC32; `crc`: 0 for the first piece, then the previous result. */
 uint32_t vh_crc32(uint32_t crc, uint8_t const *bytes, size_t size);
 
-/* A whole frame at `into`, of VH_FRAME_MAX bytes at most; its size, or 0 when the payload is too long or has no room. */
+/* Writes a frame of at most VH_FRAME_MAX bytes. Returns its size; 0 if the payload is too long, or `room` too small. */
 size_t vh_frame_encode(uint8_t type, uint32_t seq, uint8_t const *payload, size_t size, uint8_t *into, size_t room);
 
 typedef struct vh_frame {
@@ -27,14 +27,14 @@ typedef struct vh_decoder {
     size_t size;
     bool too_long;
     uint32_t frames;  /* valid ones so far */
-    uint32_t garbage; /* segments that were none */
+    uint32_t garbage; /* segments that were not valid frames */
 } vh_decoder;
 
 void vh_decoder_init(vh_decoder *decoder);
 
 /*
- * Takes bytes up to the end of the first valid frame, or all of them. Returns how many were taken; `*found` says
- * whether `*frame` is one.
+ * Takes bytes up to the end of the first valid frame, or all of them. Returns how many were taken. `*found`: whether
+ * `*frame` is valid.
  */
 size_t vh_decoder_feed(vh_decoder *decoder, uint8_t const *bytes, size_t size, vh_frame *frame, bool *found);
 

@@ -52,7 +52,7 @@ void vh_put_short_text(vh_writer *writer, char const *text) {
     if (size > 255) {
         size = 255;
         while (size > 0 && ((uint8_t)text[size] & 0xC0u) == 0x80u) {
-            size--; /* no half of a UTF-8 character */
+            size--; /* do not cut a UTF-8 character */
         }
     }
     vh_put_u8(writer, (uint8_t)size);
@@ -67,7 +67,7 @@ vh_reader vh_reader_over(uint8_t const *bytes, size_t size) {
 uint64_t vh_get_number(vh_reader *reader, size_t width) {
     uint64_t number = 0;
     if (width > reader->left) {
-        reader->short_of = true;
+        reader->too_short = true;
         return 0;
     }
     for (size_t i = 0; i < width; i++) {

@@ -1,4 +1,4 @@
-/* Numbers of the messages, and the little-endian bytes that they are made of. */
+/* The numbers of the messages, and how their little-endian payloads are written and read. */
 #ifndef VH_MESSAGES_H
 #define VH_MESSAGES_H
 
@@ -27,7 +27,7 @@ enum { VH_ERROR_BAD_COMMAND = 1, VH_ERROR_NOT_UNDERSTOOD = 2 };
 
 bool vh_message_known(uint8_t type);
 
-/* Writes at `bytes`; what does not fit is left out and `full` is set. */
+/* Writes to `bytes`. What does not fit is left out, and `full` is set. */
 typedef struct vh_writer {
     uint8_t *bytes;
     size_t room;
@@ -46,11 +46,11 @@ void vh_put_text(vh_writer *writer, char const *text);
 /* A length byte before the text, which is cut at 255 bytes. */
 void vh_put_short_text(vh_writer *writer, char const *text);
 
-/* Reads from `bytes`; beyond the end it gives zeros and sets `short_of`. */
+/* Reads from `bytes`. Beyond the end, it returns zeros and sets `too_short`. */
 typedef struct vh_reader {
     uint8_t const *bytes;
     size_t left;
-    bool short_of;
+    bool too_short;
 } vh_reader;
 
 vh_reader vh_reader_over(uint8_t const *bytes, size_t size);

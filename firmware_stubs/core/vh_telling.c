@@ -2,7 +2,7 @@
 
 #include "vh_hal.h"
 
-enum { HEARING_US = 500000 }; /* the board hears audio now if some came in the last half second */
+enum { HEARING_US = 500000 }; /* audio within the last half second shows that the board hears */
 
 uint64_t vh_board_now_us(vh_board *board) { return vh_clock_us(&board->clock, vh_hal_counter()); }
 
@@ -71,7 +71,7 @@ void vh_tell_hello(vh_board *board, unsigned link) {
 void vh_tell_pong(vh_board *board, unsigned link, vh_reader *reader) {
     uint32_t token = vh_get_u32(reader);
     vh_writer writer = vh_writer_over(board->payload, sizeof board->payload);
-    if (reader->short_of) {
+    if (reader->too_short) {
         board->counters.malformed++;
         return;
     }

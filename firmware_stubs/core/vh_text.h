@@ -1,4 +1,4 @@
-/* Text without printf: pieces are put one after the other, and what does not fit is left out. */
+/* Text without printf: appends pieces, and leaves out what does not fit. */
 #ifndef VH_TEXT_H
 #define VH_TEXT_H
 
@@ -14,9 +14,9 @@ typedef struct vh_text {
 
 void vh_text_clear(vh_text *text);
 void vh_text_put(vh_text *text, char const *piece);
-/* Bytes of others: control characters become '?', so that a line stays one line. */
+/* Foreign bytes: control characters become '?', so that the text stays on one line. */
 void vh_text_put_foreign(vh_text *text, uint8_t const *bytes, size_t size);
-/* Decimal, with zeros in front up to `width` digits. */
+/* Decimal, with leading zeros up to `width` digits. */
 void vh_text_put_number(vh_text *text, uint64_t number, unsigned width);
 /* 65535 is 1.0000. */
 void vh_text_put_score(vh_text *text, uint16_t score);

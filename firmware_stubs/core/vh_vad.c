@@ -1,11 +1,11 @@
 #include "vh_vad.h"
 
-enum { FLOOR_LEAST = 64, LOUDER = 8 }; /* mean squares: -72 dBFS; 9 dB over the floor */
+enum { MIN_FLOOR = 64, SPEECH_FACTOR = 8 }; /* mean squares: -72 dBFS; 9 dB over the floor */
 
 void vh_vad_init(vh_vad *vad) {
     vad->energy = 0;
     vad->filled = 0;
-    vad->floor = FLOOR_LEAST;
+    vad->floor = MIN_FLOOR;
     vad->hangover = 0;
 }
 
@@ -16,14 +16,14 @@ void vh_vad_feed(vh_vad *vad, int16_t const *samples, size_t count) {
             continue;
         }
         uint32_t mean = (uint32_t)(vad->energy / VH_VAD_FRAME);
-        if (mean / LOUDER > vad->floor) {
+        if (mean / SPEECH_FACTOR > vad->floor) {
             vad->hangover = VH_VAD_HANGOVER;
         } else if (vad->hangover > 0) {
             vad->hangover--;
         }
-        /* Down at once, up by 1/128 a frame (a factor of e in 1.3 s), so that speech hardly lifts it. */
+        /* Falls at once, and rises by 1/128 per frame (a factor of e in 1.3 s), so that speech hardly raises it. */
         vad->floor = mean < vad->floor ? mean : vad->floor + vad->floor / 128u;
-        vad->floor = vad->floor < FLOOR_LEAST ? FLOOR_LEAST : vad->floor;
+        vad->floor = vad->floor < MIN_FLOOR ? MIN_FLOOR : vad->floor;
         vad->energy = 0;
         vad->filled = 0;
     }

@@ -1,4 +1,4 @@
-/* Is somebody speaking: the energy of 10 ms against a floor that follows the quietest of the last seconds. */
+/* Detects speech: compares the energy of 10 ms with a noise floor that follows the quietest of the last seconds. */
 #ifndef VH_VAD_H
 #define VH_VAD_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define VH_VAD_FRAME 160u
-#define VH_VAD_HANGOVER 30u /* frames that speech goes on after its last loud one */
+#define VH_VAD_HANGOVER 30u /* frames that count as speech after the last loud one */
 
 typedef struct vh_vad {
     uint64_t energy;  /* sum of squares of the frame that is being filled */

@@ -30,7 +30,7 @@ char const *__asan_default_options(void) { return "abort_on_error=1:detect_leaks
 char const *__ubsan_default_options(void);
 char const *__ubsan_default_options(void) { return "abort_on_error=1:print_stacktrace=1"; }
 
-/* The input that it fell over is kept. */
+/* Keeps the input that made the target fail. */
 static void fallen(int signal) {
     FILE *file = fopen("crash.bin", "wb");
     if (file != NULL) {

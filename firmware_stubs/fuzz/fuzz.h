@@ -13,7 +13,7 @@ size_t fuzz_piece(uint8_t *into, size_t room);
 /* Of driver.c: 0 … sides - 1. */
 uint32_t fuzz_dice(uint32_t sides);
 
-/* Of pieces.c: a true frame to the board, of a random kind. */
+/* Of pieces.c: a valid frame to the board, of a random kind. */
 size_t fuzz_frame(uint8_t *into, size_t room);
 
 #endif

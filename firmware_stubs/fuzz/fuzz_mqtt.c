@@ -1,4 +1,4 @@
-/* Anything from the broker, at any time and in any pieces, while the board has things to say: what the client sends stays
+/* Anything from the broker, at any time and in any pieces, while the board has messages to send: what the client sends stays
  * MQTT, and after a new connection the board still hears. */
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Prints what the spotter finds in a file of raw 16 kHz PCM16: the truth that live counts are compared with. */
+/* Prints the spotter's detections in a file of raw 16 kHz PCM16, the reference for live counts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The smallest test frame: a check that fails says where, and the program ends in failure. */
+/* The smallest test frame: a check that fails prints its place, and the program ends in failure. */
 #ifndef VH_CHECK_H
 #define VH_CHECK_H
 

@@ -1,4 +1,4 @@
-/* A port in memory: what goes in and comes out of the line is at hand, and time passes when the test says so. */
+/* A port in memory: a test writes and reads the bytes of the line, and advances its time. */
 #ifndef VH_MEMORY_HAL_H
 #define VH_MEMORY_HAL_H
 

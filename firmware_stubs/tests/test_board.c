@@ -1,4 +1,4 @@
-/* The board's talk over a line in memory. */
+/* The board's messages over a line in memory. */
 #include <string.h>
 
 #include "check.h"
@@ -21,7 +21,7 @@ static void start(void) {
     vh_decoder_init(&decoder);
 }
 
-/* Frames that the board said since the last call are in `got`. */
+/* `got`: the frames that the board has sent since the last call. */
 static void listen(void) {
     size_t at = 0;
     count = 0;

@@ -74,7 +74,7 @@ static void spoilt_frames_are_none(void) {
     }
     memset(long_line, 'x', sizeof long_line);
     CHECK(feed_all(&decoder, long_line, sizeof long_line, &frame) == 0);
-    CHECK(feed_all(&decoder, coded, length, &frame) == 1); /* it finds its feet again */
+    CHECK(feed_all(&decoder, coded, length, &frame) == 1); /* it recovers */
     length = vh_frame_encode(0x7F, 0, NULL, 0, coded, sizeof coded);
     CHECK(feed_all(&decoder, coded, length, &frame) == 0); /* an unknown type */
 }

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from harness.annotation.ledger import Ledger
-from harness.annotation.view import labels_text, slot_texts
-from harness.base.foreign import plain_text
-from harness.base.plain_json import to_plain
-from harness.base.table import Notes, Occurrences, Part, Table
-from harness.base.text_table import Column, join_blocks
-from harness.model.annotation import Intents, LabelSet, Slots
+from harness.model.annotation import LabelSet, Slots
 from harness.model.frozen import frozen
-from harness.model.numbers import NOTHING, counted, percent
 from harness.model.understanding import Slot, Utterance
 from harness.statistics.agreement import (
     ALL_EQUAL,
@@ -32,10 +25,8 @@ from harness.statistics.agreement import (
     interval_without_disagreement,
     label_counts,
     resampled_figure,
-    rough_note,
 )
 from harness.statistics.intervals import Share
-from harness.statistics.text import coefficient, coefficient_interval, percent_interval
 
 LabelSets = Sequence[frozenset[str]]
 
@@ -198,12 +189,12 @@ def _mean_jaccard(pairs: Counts, pair_counts: Counts, sets: LabelSets, resamples
 
 def _label_agreement(label: str, pairs: Counts, pair_counts: Counts, sets: LabelSets, resamples: int) -> LabelAgreement:
     has_label = np.array([label in label_set for label_set in sets], bool)
-    cells = np.zeros(4, np.int64)  # both, first, second, neither
-    if len(pairs):
-        # In this order, the index is a number of two bits: that the first lacks the label, that the second lacks it.
-        np.add.at(cells, 2 * ~has_label[pairs[:, 0]] + ~has_label[pairs[:, 1]], pair_counts)
-    both, first, second, neither = map(int, cells)
-    return LabelAgreement(label, both, first, second, neither, _kappa_figure(cells, resamples))
+    first_has, second_has = has_label[pairs[:, 0]], has_label[pairs[:, 1]]
+    masks = (first_has & second_has, first_has & ~second_has, ~first_has & second_has, ~first_has & ~second_has)
+    both, first, second, neither = (int(pair_counts[mask].sum()) for mask in masks)
+    return LabelAgreement(
+        label, both, first, second, neither, _kappa_figure(np.array([both, first, second, neither]), resamples)
+    )
 
 
 def _kappa_figure(cells: Counts, resamples: int) -> Figure:
@@ -240,7 +231,7 @@ class SlotAgreement:
       is left out.
 
     F1 stays the same if the two annotators are swapped. The measure gamma needs pygamma-agreement, which reads what
-    `span_rows` writes.
+    `report_text.span_rows` writes.
     """
 
     exact: Figure
@@ -305,33 +296,6 @@ def _f1_figure(right: Sequence[int], totals: Sequence[int], resamples: int) -> F
         left_out = (counts[0].sum() - counts[0]) / (counts[1].sum() - counts[1])
     value = float(counts[0].sum() / counts[1].sum())
     return resampled_figure(value, scores, left_out, np.ones(len(totals), np.int64), len(totals))
-
-
-def span_rows(
-    utterances: Sequence[Utterance], ledger: Ledger, included: Collection[str] = ()
-) -> Iterator[tuple[str, ...]]:
-    """Rows (annotator, concept, begin, end), one per slot, as `Continuum.from_csv` of pygamma-agreement reads them.
-
-    Only utterances that two or more of the annotators marked count. Begin and end are numbers of words, counted through
-    all these utterances; the end is exclusive.
-
-    included: names of the annotators to include, empty for all.
-    """
-    offset = 0
-    for utterance in utterances:
-        slots_by_name = {
-            name: ledger.slots(utterance.id, row)
-            for name, row in ledger.independent_choices(utterance.id).items()
-            if not included or name in included
-        }
-        marked_slots = {name: slots for name, slots in slots_by_name.items() if slots is not None}
-        if len(marked_slots) < 2:
-            continue
-        for name, slots in marked_slots.items():
-            yield from (
-                (name, slot.concept, str(offset + (slot.start or 0)), str(offset + (slot.end or 0))) for slot in slots
-            )
-        offset += len(utterance.words)
 
 
 @frozen
@@ -426,144 +390,3 @@ def pairs_of_annotators(
             AnnotatorPair(first, second, set_agreement(first_labels, second_labels, label_set.ids), differing, slots)
         )
     return tuple(sorted(pairs, key=lambda pair: -pair.figures.shared))
-
-
-MAX_LISTED = 15
-"""Number of kinds of differences that are listed for a pair."""
-WIDTH = 120
-"""Columns of a text for people."""
-NOTHING_SHARED = "no utterance was labelled by two of the annotators compared"
-
-
-def agreement_lines(pairs: Sequence[AnnotatorPair], together: AllAnnotators | None) -> Iterator[str]:
-    """The text of the results for people: each pair, then all annotators together."""
-    parts = [part for pair in pairs for part in _pair_parts(pair)]
-    if not pairs:
-        parts.append(Notes([("", NOTHING_SHARED)]))
-    if together is not None and together.shared:
-        names = ", ".join(map(_shown_name, together.annotators))
-        shared = counted(together.shared, "utterance")
-        title = f"all {len(together.annotators)} together ({names}): {shared} labelled by two or more"
-        parts += [_title_notes(title, together.shared), _figure_table(_alpha_rows(together.masi, together.nominal))]
-    return join_blocks(*(part.lines(WIDTH, MAX_LISTED if part.kind == "occurrences" else None) for part in parts))
-
-
-def _pair_parts(pair: AnnotatorPair) -> Iterator[Part]:
-    """The tables and notes on one pair: metrics, labels, concepts, and the most frequent differences."""
-    figures, slots = pair.figures, pair.slots
-    names = f"{_shown_name(pair.first)} and {_shown_name(pair.second)}"
-    yield _title_notes(f"{names}: {counted(figures.shared, 'utterance')} labelled by both", figures.shared)
-    rows = [("same labels", *_share_cells(figures.exact)), ("mean Jaccard", *_figure_cells(figures.jaccard))]
-    rows += _alpha_rows(figures.masi, figures.nominal)
-    if slots is not None:
-        rows += [("slot F1", *_figure_cells(slots.exact)), ("slot F1, overlapping", *_figure_cells(slots.overlapping))]
-    yield _figure_table(rows)
-    if not pair.differing:
-        yield Notes([("", "they agree on every utterance")])
-    columns = [Column("label"), *map(Column, ("both", "1st", "2nd", "kappa")), Column("95 % interval", left=True)]
-    yield Table.of(
-        columns,
-        [
-            (row.label, str(row.both), str(row.first), str(row.second), *_figure_cells(row.kappa))
-            for row in figures.labels
-            if row.both + row.first + row.second
-        ],
-    )
-    yield Notes([("", "1st, 2nd: only that annotator gave it")])
-    if slots is not None and slots.concepts:
-        columns = [Column("concept"), *map(Column, ("both", "1st", "2nd"))]
-        yield Table.of(columns, [(name, *map(str, counts)) for name, *counts in slots.concepts])
-    if figures.confusion:
-        sides = [
-            (tuple(_shown_labels(tuple(sorted(labels))) for labels in (first, second)), count)
-            for first, second, count in figures.confusion
-        ]
-        yield Occurrences("utterances where they differ, first → second", sides)
-
-
-def _title_notes(title: str, utterances: int) -> Notes:
-    return Notes([("", line) for line in (title, *rough_note(utterances))])
-
-
-def _alpha_rows(masi: Figure, nominal: Figure) -> list[tuple[str, str, str]]:
-    return [("alpha, MASI", *_figure_cells(masi)), ("alpha, whole sets", *_figure_cells(nominal))]
-
-
-def _figure_table(rows: Sequence[tuple[str, str, str]]) -> Table[Sequence[str]]:
-    return Table.of([Column("agreement"), Column("value"), Column("95 % interval", left=True)], rows)
-
-
-def differing_lines(pairs: Sequence[AnnotatorPair], utterances: Sequence[Utterance], ledger: Ledger) -> Iterator[str]:
-    """The text for people of the utterances to which two annotators gave different labels or slots."""
-    words = {utterance.id: utterance.words for utterance in utterances}
-    for pair in pairs:
-        yield f"{_shown_name(pair.first)} and {_shown_name(pair.second)}: {counted(len(pair.differing), 'utterance')}"
-        for id_ in pair.differing:
-            choices = ledger.independent_choices(id_)
-            yield f"{plain_text(id_, 80)}: {plain_text(' '.join(words[id_]), 400)}"
-            for name in (pair.first, pair.second):
-                slots = slot_texts(words[id_], ledger.slots(id_, choices[name]) or ())
-                yield f"    {_shown_name(name)}: {_shown_labels(choices[name].intents, slots)}"
-
-
-def agreement_object(pairs: Sequence[AnnotatorPair], together: AllAnnotators | None) -> dict[str, Any]:
-    """The agreement of pairs and of all annotators as JSON."""
-    of_all = None
-    if together is not None:
-        of_all = {
-            "annotators": list(together.annotators),
-            "shared": together.shared,
-            "alpha_masi": to_plain(together.masi),
-            "alpha_nominal": to_plain(together.nominal),
-        }
-    return {"pairs": [_pair_object(pair) for pair in pairs], "all": of_all}
-
-
-def _pair_object(pair: AnnotatorPair) -> dict[str, Any]:
-    figures, exact = pair.figures, pair.figures.exact
-    return {
-        "annotators": [pair.first, pair.second],
-        "shared": figures.shared,
-        "exact": {"count": exact.count, "total": exact.total, "value": exact.value, "interval": exact.interval},
-        "jaccard": to_plain(figures.jaccard),
-        "alpha_masi": to_plain(figures.masi),
-        "alpha_nominal": to_plain(figures.nominal),
-        "labels": {
-            row.label: {key: value for key, value in to_plain(row).items() if key != "label"} for row in figures.labels
-        },
-        "confusion": [
-            {"first": sorted(first), "second": sorted(second), "utterances": count}
-            for first, second, count in figures.confusion
-        ],
-        "differing": list(pair.differing),
-        "slots": None if pair.slots is None else _slots_object(pair.slots),
-    }
-
-
-def _slots_object(slots: SlotAgreement) -> dict[str, Any]:
-    return {
-        "f1": to_plain(slots.exact),
-        "f1_overlapping": to_plain(slots.overlapping),
-        "concepts": {
-            name: {"both": both, "first": first, "second": second} for name, both, first, second in slots.concepts
-        },
-    }
-
-
-def _figure_cells(figure: Figure) -> tuple[str, str]:
-    why_not = f": {figure.why_not}" if figure.interval is None and figure.why_not else ""
-    return coefficient(figure.value), coefficient_interval(figure.interval) + why_not
-
-
-def _share_cells(share: Share) -> tuple[str, str]:
-    if share.interval is None:
-        return NOTHING, NOTHING
-    return percent(share.value), f"{percent_interval(share.interval)} ({share.count} of {share.total})"
-
-
-def _shown_name(name: str) -> str:
-    return plain_text(name, 64)
-
-
-def _shown_labels(intents: Intents, slots: Sequence[str] = ()) -> str:
-    return plain_text(labels_text(intents, slots), 2000)

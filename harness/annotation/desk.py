@@ -165,9 +165,9 @@ class AnnotationDesk:
             refusal = f"there is no concept {concept!r}"
         if refusal or self._draft is None:
             return self._refuse(refusal)
-        marked = self._draft.mark(Slot(concept, None, start, end))
+        is_marked = self._draft.mark(Slot(concept, None, start, end))
         words = " ".join(self._words[self._draft.utterance][start:end])
-        self._feedback = f"{words!r} is {'' if marked else 'not '}{concept}"
+        self._feedback = f"{words!r} is {'' if is_marked else 'not '}{concept}"
         return True
 
     def clear_slots(self, start: int, end: int) -> bool:

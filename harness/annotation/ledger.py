@@ -238,8 +238,10 @@ class Ledger:
 
         A choice may be new, or taken back. False if the utterance is not settled.
         """
-        settled = self.adjudication(utterance)
-        return settled is not None and {row.id for row in self.choices(utterance).values()} != set(settled.inputs)
+        adjudication = self.adjudication(utterance)
+        if adjudication is None:
+            return False
+        return {row.id for row in self.choices(utterance).values()} != set(adjudication.inputs)
 
     def has_struck(self, utterance: str, annotator: str | None = None) -> bool:
         """Whether this annotator struck the current proposal of the utterance. annotator: None for anybody."""
@@ -251,9 +253,9 @@ class Ledger:
 
     def status_of(self, utterance: str, annotator_count: int) -> LabelStatus:
         """The state and labels of the utterance. annotator_count: how many annotators are to label it."""
-        settled = self.adjudication(utterance)
-        if settled is not None:
-            return LabelStatus(UtteranceState.ADJUDICATED, settled.intents, settled.slots)
+        adjudication = self.adjudication(utterance)
+        if adjudication is not None:
+            return LabelStatus(UtteranceState.ADJUDICATED, adjudication.intents, adjudication.slots)
         choices = self.choices(utterance).values()
         intent_sets = [choice.intents for choice in choices]
         slot_sets = [slots for choice in choices if (slots := self.slots(utterance, choice)) is not None]
@@ -322,11 +324,12 @@ class ProjectOutcome:
 def project_outcome(utterances: Sequence[Utterance], assignment: UtteranceAssignment, ledger: Ledger) -> ProjectOutcome:
     """The progress of a project, from the rows so far."""
     statuses = {
-        example.id: ledger.status_of(example.id, assignment.annotators_needed(example.id)) for example in utterances
+        utterance.id: ledger.status_of(utterance.id, assignment.annotators_needed(utterance.id))
+        for utterance in utterances
     }
     state_counts = Counter(status.state for status in statuses.values())
     choice_counts = Counter(
-        (annotator, type(choice)) for utterance in statuses for annotator, choice in ledger.choices(utterance).items()
+        (annotator, type(choice)) for id_ in statuses for annotator, choice in ledger.choices(id_).items()
     )
     return ProjectOutcome(
         statuses=statuses,
@@ -336,7 +339,7 @@ def project_outcome(utterances: Sequence[Utterance], assignment: UtteranceAssign
             for name in ledger.annotators
         ),
         batches=len(ledger.batches),
-        double_count=sum(assignment.annotators_needed(example.id) > 1 for example in utterances),
+        double_count=sum(assignment.annotators_needed(utterance.id) > 1 for utterance in utterances),
         changed=tuple(id_ for id_ in statuses if ledger.is_changed_since_adjudication(id_)),
     )
 
@@ -356,23 +359,23 @@ def with_proposals(progress: ProjectOutcome, ledger: Ledger) -> tuple[ProjectOut
 
 
 def with_labels(
-    utterances: Sequence[Utterance], progress: ProjectOutcome, also: Collection[str] = (), *, marked: bool
+    utterances: Sequence[Utterance], progress: ProjectOutcome, also: Collection[str] = (), *, with_state: bool
 ) -> tuple[Utterance, ...]:
     """Utterances with their final labels.
 
-    If `marked` is False, those without final labels are left out, except those whose id is in `also`. If it is True,
-    all utterances come, and each gets its state as the group `state`. An utterance in the state WAITING has the labels
-    so far.
+    If `with_state` is False, those without final labels are left out, except those whose id is in `also`. If it is
+    True, all utterances come, and each gets its state as the group `state`. An utterance in the state WAITING has the
+    labels so far.
     """
     labelled: list[Utterance] = []
     for utterance in utterances:
         status = progress.statuses[utterance.id]
-        example = _labelled_utterance(utterance, status)
-        if marked:
+        with_status = _labelled_utterance(utterance, status)
+        if with_state:
             other_groups = (group for group in utterance.groups if group[0] != STATE_GROUP)
-            labelled.append(replace(example, groups=(*other_groups, (STATE_GROUP, status.state))))
+            labelled.append(replace(with_status, groups=(*other_groups, (STATE_GROUP, status.state))))
         elif status.state.is_final or utterance.id in also:
-            labelled.append(example)
+            labelled.append(with_status)
     return tuple(labelled)
 
 

@@ -88,7 +88,7 @@ def read_project(folder: AnnotationFolder) -> AnnotationProject:
         if digest != sha256:
             raise LogError(
                 f"{path} is not the file that the project was created with",
-                remedy="Restore it, or create a new project for other data",
+                remedy="Restore the file, or create a new project for other data",
             )
     return project
 

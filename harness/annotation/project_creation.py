@@ -160,10 +160,10 @@ def _label_problem(
     if unknown is None:
         remedy = "Change the labels, or the rules of the label set"
         return InputError(f"the label set forbids {joined(intents)}: {refusal}", place=place, remedy=remedy)
-    remedy = f"{nearest(unknown, label_set.ids, listed='Labels')}; give other names with --rename-labels"
+    remedy = f"{nearest(unknown, label_set.ids, listed='Labels')}; or map labels with --rename-labels"
     preset = next((name for name, names in PRESETS.items() if names.get(unknown) in label_set.ids), None)
     if preset is not None:
-        remedy = f"Add --rename-labels {preset}, which has it"
+        remedy = f"Add --rename-labels {preset}, which maps this label"
     return InputError(f"there is no label {unknown!r}", place=place, remedy=remedy)
 
 
@@ -271,7 +271,7 @@ def _utterances(data: Sequence[Path], splits: Sequence[str | None]) -> tuple[Utt
     if not any(utterance.words for utterance in utterances):
         problem = "no utterance has a text to annotate"
         raise InputError(
-            problem, place=Place(str(data[0])), remedy="Give the texts with --data, and the intents with --intents"
+            problem, place=Place(str(data[0])), remedy="Pass the texts with --data, and the intents with --intents"
         )
     return utterances
 

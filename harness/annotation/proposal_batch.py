@@ -1,30 +1,26 @@
-"""From a project's labelled utterances to a batch of proposals: the training material, the batch, and its report."""
+"""From a project's labelled utterances to a batch of proposals: the training material, and the batch."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from harness.annotation.ledger import LabelStatus, seeded_number
-from harness.annotation.uncertainty import ProjectGuesses
-from harness.base.text_table import shown
+from harness.annotation.uncertainty import MIN_SETS, ProjectGuesses
 from harness.model.annotation import Intents, LabelProposal, LabelSet, Proposed
-from harness.model.choices import DEFAULT_CLASSIFIER, EpisodesEnding, ProposalMethod
+from harness.model.choices import DEFAULT_CLASSIFIER, ProposalMethod
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
-from harness.model.numbers import counted, exact, fixed, percent, seconds
+from harness.model.numbers import exact, fixed, percent
 from harness.model.understanding import Utterance
-from harness.understanding.figures import Averages
 from harness.understanding.files.corpus_writing import slots_of, tags_of
 from harness.understanding.models.crf_understander import SlotField, concept_tags
-from harness.understanding.models.tritraining import Episode, TriTraining
+from harness.understanding.models.tritraining import TriTraining
 
 MIN_HELD_OUT = 5
 MIN_LABELLED = 30
 """By default a fifth is held out: six of them, just above MIN_HELD_OUT."""
-MIN_SETS = 2
-"""With a single set of labels, a classifier has nothing to learn."""
 METHOD = "tri-training"
 
 
@@ -47,7 +43,7 @@ class Material:
 def training_material(
     utterances: Sequence[Utterance],
     final: Mapping[str, Intents],
-    open_: frozenset[str],
+    open_ids: frozenset[str],
     label_set: LabelSet,
     *,
     seed: int,
@@ -57,19 +53,21 @@ def training_material(
     """Divides a project into training, held-out and unlabelled utterances.
 
     - final: id of an utterance → its final labels.
-    - open_: ids that need proposals.
+    - open_ids: ids of utterances that need proposals.
     - share: share of the labelled utterances to hold out.
     - split: hold out the labelled utterances of this split instead; None to use `share`.
 
     An utterance is held out only if each of its labels remains in training. InputError if too few are labelled, or none
     needs a proposal.
     """
-    texts = [utterance for utterance in utterances if utterance.words]
+    with_words = [utterance for utterance in utterances if utterance.words]
     # Imported labels can break the rules of the label set; such utterances are not used for training.
-    labelled = [replace(utterance, intents=final[utterance.id]) for utterance in texts if utterance.id in final]
+    labelled = [replace(utterance, intents=final[utterance.id]) for utterance in with_words if utterance.id in final]
     labelled = [utterance for utterance in labelled if not label_set.refusal(utterance.intents or ())]
     unlabelled = tuple(
-        replace(utterance, intents=None) for utterance in texts if utterance.id in open_ and utterance.id not in final
+        replace(utterance, intents=None)
+        for utterance in with_words
+        if utterance.id in open_ids and utterance.id not in final
     )
     if not unlabelled:
         raise InputError("every utterance is labelled", remedy="Show the progress: harness understand annotate status")
@@ -93,7 +91,7 @@ def training_material(
         if split is not None:
             remedy = "Choose another --held-out-split, or label more of its utterances"
         raise InputError(problem, remedy=remedy)
-    return Material(tuple(train), tuple(held_out), unlabelled, len(utterances) - len(texts))
+    return Material(tuple(train), tuple(held_out), unlabelled, len(utterances) - len(with_words))
 
 
 def _hold_out(
@@ -122,7 +120,7 @@ def vote_batch(training: TriTraining, material: Material, *, id_: str, classifie
     """
     ordered = sorted(training.voted, key=lambda vote: (vote.certainty, vote.utterance))
     right = training.figures.exact
-    triad = training.kept
+    triad = training.best
     facts = {
         "classifier": classifier,
         "seed": str(training.rule.seed),
@@ -158,7 +156,7 @@ def guess_batch(
     facts = {
         "classifier": DEFAULT_CLASSIFIER,
         "seed": str(seed),
-        "trained on": str(project_guesses.learned),
+        "trained on": str(project_guesses.learned_count),
         "estimated error": percent(project_guesses.error, 2),
     }
     proposals = tuple(
@@ -194,73 +192,3 @@ def with_slots(
         proposals.append(replace(proposal, slots=tuple(replace(slot, value=None) for slot in slots)))
     facts = (*proposed.facts, ("slots learnt from", str(len(examples))))
     return replace(proposed, proposals=tuple(proposals), facts=facts), len(examples)
-
-
-ENDINGS = {
-    EpisodesEnding.SETTLED: "almost nothing changed",
-    EpisodesEnding.CIRCLING: "the labels taught are the same as in an earlier episode",
-    EpisodesEnding.MOST: "the maximum number of episodes",
-}
-
-
-def material_lines(material: Material, classifier: str) -> Iterator[str]:
-    """The text for people, before the training: how many utterances are in each part of the material."""
-    yield (
-        f"{shown(classifier, 60)}: trained on {len(material.train)}, held out {len(material.held_out)}, "
-        f"{counted(len(material.unlabelled), 'utterance')} to propose for"
-    )
-    if material.wordless:
-        yield f"{counted(material.wordless, 'utterance')} without words left out"
-
-
-def episode_line(episode: Episode, triads: int) -> str:
-    """The text for people: the result of one episode. triads: the number of triads that the training tries."""
-    triad = f"triad {episode.triad + 1}, " if triads > 1 else ""
-    right = (
-        f"{episode.exact.count} of {episode.exact.total} held-out utterances right, CPU time {seconds(episode.cpu_s)}"
-    )
-    if not episode.number:
-        return f"{triad}on the samples only: {right}"
-    taught = " + ".join(map(str, episode.taught))
-    return f"{triad}episode {episode.number}: taught {taught} texts, {episode.changed} changed, {right}"
-
-
-def training_lines(training: TriTraining) -> Iterator[str]:
-    """The text for people, after the training: how it ended, its results, and how many proposals it made."""
-    figures = training.figures
-    if training.rule.triads > 1:
-        yield f"kept triad {training.kept.number + 1}, the best on the held-out utterances"
-    yield f"ended: {ENDINGS[training.kept.ending]}"
-    right = figures.exact
-    yield (
-        f"held out: EMR {percent(right.value, 2)} ({right.count} of {right.total}, "
-        f"{training.held_out_without_consensus} without consensus, counted as wrong)"
-    )
-    yield f"  averaged over utterances: {_averages(figures.samples)}"
-    yield f"  averaged over {len(figures.labels)} declared labels: {_averages(figures.macro)}"
-    unpredicted = [name for name in figures.never_predicted if name not in training.absent]
-    if unpredicted:
-        yield f"  never predicted there: {', '.join(shown(label, 60) for label in unpredicted)}"
-    if training.absent:
-        yield f"in no labelled utterance, so never proposed: {', '.join(shown(label, 60) for label in training.absent)}"
-    if training.known_texts:
-        yield f"{training.known_texts} of these have the text of a labelled utterance"
-    if training.shared_texts:
-        shared = counted(
-            training.shared_texts, "held-out text is also a training text", "held-out texts are also training texts"
-        )
-        yield f"{shared}: results are optimistic"
-    labelled = [vote for vote in training.voted if vote.intents is not None]
-    total = len(training.voted)
-    yield (
-        f"proposed for {len(labelled)} of {total} by consensus ({percent(len(labelled) / total, 2)}), "
-        f"all three agree on {sum(vote.unanimous for vote in labelled)}; without consensus {total - len(labelled)}"
-    )
-    for reason, count in Counter(vote.refused for vote in training.voted if vote.refused).most_common(3):
-        yield f"  of these, {count} agree on labels that the label set forbids: {shown(reason, 120)}"
-    yield f"CPU time {seconds(training.cpu_s)}"
-
-
-def _averages(averages: Averages) -> str:
-    precision, recall, f1 = (percent(share, 2) for share in (averages.precision, averages.recall, averages.f1))
-    return f"precision {precision}, recall {recall}, F1 {f1}"

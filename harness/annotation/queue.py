@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.annotation.ledger import Ledger, UtteranceAssignment, UtteranceState, is_adjudication, seeded_number
 from harness.annotation.uncertainty import UncertaintyOrder
@@ -129,7 +129,7 @@ class Queues:
                 skipped[utterance] = part.skipped
         groups = tuple(
             ProposalGroup(intents, tuple(open_by_intents.get(intents, ())), size)
-            for intents, size in sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))
+            for intents, size in sorted(totals.items(), key=lambda total: (-total[1], total[0]))
         )
         to_review = sum(len(group.open) for group in groups)
         count = AnnotationCount(
@@ -158,13 +158,19 @@ class Queues:
         annotators = {row.annotator for row in all_acts if isinstance(row, Accepted | Labelled)}
         if annotator not in annotators and not self.assignment.is_for(annotator, utterance, annotators):
             return None
-        row = next((row for row in reversed(acts) if isinstance(row, Accepted | Struck)), None)
-        reviewed, is_struck = None if row is None else row.intents, isinstance(row, Struck)
-        if annotator in annotators:
-            return _QueuePart(True, is_struck, reviewed)
-        skipped = ledger.position_of(acts[-1]) if acts and isinstance(acts[-1], Skipped) else None
-        return _QueuePart(
-            False, is_struck, reviewed, self._proposal_to_review(annotator, utterance, row, annotators, ledger), skipped
+        last_review = next((row for row in reversed(acts) if isinstance(row, Accepted | Struck)), None)
+        is_chosen = annotator in annotators
+        part = _QueuePart(
+            is_chosen,
+            is_struck=isinstance(last_review, Struck),
+            reviewed=None if last_review is None else last_review.intents,
+        )
+        if is_chosen:
+            return part
+        return replace(
+            part,
+            proposed=self._proposal_to_review(annotator, utterance, last_review, annotators, ledger),
+            skipped=ledger.position_of(acts[-1]) if acts and isinstance(acts[-1], Skipped) else None,
         )
 
     def disputed_queue(self, annotator: str, ledger: Ledger) -> Queue:
@@ -178,8 +184,9 @@ class Queues:
         for utterance in self._text:
             state = ledger.status_of(utterance, self.assignment.annotators_needed(utterance)).state
             if state is UtteranceState.ADJUDICATED:
-                settled = ledger.adjudication(utterance)
-                settled_count += settled is not None and settled.annotator == annotator
+                adjudication = ledger.adjudication(utterance)
+                if adjudication is not None and adjudication.annotator == annotator:
+                    settled_count += 1
             elif state is UtteranceState.DISPUTED:
                 open_ids.append(utterance)
                 acts = [row for row in ledger.acts_on(utterance) if row.annotator == annotator and is_adjudication(row)]
@@ -191,14 +198,14 @@ class Queues:
         return Queue((), self._in_order(open_ids, skipped, annotator), count)
 
     def _proposal_to_review(
-        self, annotator: str, utterance: str, reviewed: Act | None, annotators: Collection[str], ledger: Ledger
+        self, annotator: str, utterance: str, last_review: Act | None, annotators: Collection[str], ledger: Ledger
     ) -> Intents | None:
         """The proposal that the annotator is to accept or strike; None if the utterance is to be labelled by hand.
 
-        reviewed: the annotator's last review. annotators: those who have chosen labels for the utterance.
+        last_review: the annotator's last one. annotators: those who have chosen labels for the utterance.
         """
         proposed = ledger.proposal(utterance).intents
-        if proposed is None or (isinstance(reviewed, Struck) and reviewed.intents == proposed):
+        if proposed is None or (isinstance(last_review, Struck) and last_review.intents == proposed):
             return None
         is_second = self.assignment.is_second(annotator, utterance, annotators)
         if is_second and self._project.second is SecondAnnotatorMode.HAND:

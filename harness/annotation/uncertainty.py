@@ -72,10 +72,10 @@ def estimated_error(guess_by_id: Mapping[str, Guess]) -> float | None:
 class ProjectGuesses:
     """The guesses of one classifier for all unlabelled utterances, by id.
 
-    learned: number of labelled utterances in the project.
+    learned_count: number of labelled utterances in the project.
     """
 
-    learned: int
+    learned_count: int
     guesses: Mapping[str, Guess]
 
     @property

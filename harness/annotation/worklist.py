@@ -179,10 +179,10 @@ class Worklist:
         return next((row for row in own_acts if is_adjudication(row) is self.adjudicating), None)
 
     def rows_to_withdraw(self, last_act: Act) -> list[Act]:
-        """The rows to withdraw in order to undo `last`.
+        """The rows to withdraw in order to undo `last_act`.
 
         For a review, these are all rows of its page. For labels by hand, these are all such rows of the annotator for
-        the utterance, before and after the proposal was shown. Else it is `last` alone.
+        the utterance, before and after the proposal was shown. Else it is `last_act` alone.
         """
         match last_act:
             case Accepted() | Struck():

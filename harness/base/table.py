@@ -28,6 +28,7 @@ class Field(Generic[Row]):
     - value: returns the value of a row, for JSON. text: returns it as text, for people. Default: the value itself,
       "n/a" for None.
     - left: whether it is aligned left. gives_way: order in which text drops columns, highest first; 0: never.
+    - folds: as in `Column`.
     - main: whether a page prints it in bold.
     """
 
@@ -37,6 +38,7 @@ class Field(Generic[Row]):
     text: Callable[[Row], str] | None = None
     left: bool = False
     gives_way: int = 0
+    folds: bool = False
     main: bool = False
 
     def cell(self, row: Row) -> str:
@@ -96,7 +98,7 @@ class Table(Generic[Row]):
 
     def lines(self, width: int, max_rows: int | None = None) -> Iterator[str]:
         """Text for a terminal; max_rows: rows to show."""
-        columns = [Column(field.title, field.left, field.gives_way) for field in self.titled]
+        columns = [Column(field.title, field.left, field.gives_way, field.folds) for field in self.titled]
         lines = list(text_table(columns, self.cells, width, ends=self.ends, max_rows=max_rows))
         room = min(WIDEST_BAR, width - width_of(lines[1]) - len(GAP)) if self.bars else 0
         if room >= MIN_BAR:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from textwrap import wrap
 
 from harness.base.foreign import ELLIPSIS, plain_text
 from harness.model.frozen import frozen
@@ -13,6 +14,8 @@ GAP = "  "
 MIN_LABEL_COLUMNS = 8
 NO_ROOM = "(no room for: "  # Begins the line on columns that were left out.
 MAX_LABEL_COLUMNS = 60
+MIN_FOLDED_COLUMNS = 24
+"""The least width to which a column is folded."""
 _NUMBER = re.compile(r"([-+−]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*(\D*)")
 _DIGITS = re.compile(r"(\d{1,15})")
 
@@ -65,11 +68,13 @@ class Column:
     """A column of a table. left: whether it is aligned left.
 
     gives_way: order in which columns are dropped on a narrow screen, highest first; 0: never.
+    folds: whether its texts continue on further lines on a narrow screen; only for the last column.
     """
 
     title: str
     left: bool = False
     gives_way: int = 0
+    folds: bool = False
 
 
 def text_table(
@@ -85,9 +90,12 @@ def text_table(
     The first column is foreign text: it is sanitised, and shortened so that lines are at most `width` columns wide.
     Labels that differ within `MAX_LABEL_COLUMNS` columns stay different.
     All other cells must be safe. They are never cut, since a cut number is a different number. If no column can be
-    dropped, lines are longer. max_rows: rows to show; a line gives the number of the others.
+    dropped or folded, lines are longer. max_rows: rows to show; a line gives the number of the others.
     """
     shown_rows = rows if max_rows is None else rows[:max_rows]
+    hidden_count = len(rows) - len(shown_rows)
+    if columns[-1].folds:
+        shown_rows = _fold_last_column(columns, shown_rows, width)
     printed = [*shown_rows, *ends]
     widths = [
         max(width_of(column.title), *(width_of(cells[index]) for cells in printed), 0)
@@ -118,13 +126,28 @@ def text_table(
     yield line([column.title for column in columns])
     yield rule
     yield from map(line, shown_rows)
-    if len(rows) > len(shown_rows):
-        yield f"… and {len(rows) - len(shown_rows):,} more"
+    if hidden_count:
+        yield f"… and {hidden_count:,} more"
     if ends:
         yield rule
         yield from map(line, ends)
     if dropped := [column.title for index, column in enumerate(columns) if index and index not in shown_indices]:
         yield f"{NO_ROOM}{', '.join(dropped)})"
+
+
+def _fold_last_column(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[Sequence[str]]:
+    """The lines of rows whose last cells are folded at blanks, so that all lines have at most `width` columns.
+
+    That column keeps MIN_FOLDED_COLUMNS.
+    """
+    other_columns = list(zip([column.title for column in columns], *rows, strict=True))[:-1]
+    others_width = sum(max(map(width_of, texts)) + len(GAP) for texts in other_columns)
+    lines: list[Sequence[str]] = []
+    for *other_cells, text in rows:
+        first_part, *other_parts = wrap(text, max(MIN_FOLDED_COLUMNS, width - others_width)) or [""]
+        lines.append([*other_cells, first_part])
+        lines += [[*([""] * len(other_cells)), part] for part in other_parts]
+    return lines
 
 
 def _min_label_width(labels: set[str]) -> int:

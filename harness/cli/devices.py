@@ -149,12 +149,12 @@ class DeviceReach:
 
     def source(self, profile: DeviceProfile) -> DeviceSource | None:
         """The source, not open yet; None when no device is named. InputError for a wrong key or value."""
-        from harness.devices.declared import driver_taking, options_of, source_of
+        from harness.devices.declared import driver_with_keys, options_of, source_of
 
         keys = self.connection_keys
         if not self.driver and not keys:
             return None
-        driver = self.driver or driver_taking(keys, profile)
+        driver = self.driver or driver_with_keys(keys, profile)
         return source_of(driver, options_of(driver, keys), profile, self.device, self.topics)
 
     def make_monitor(self, profile: str, source: DeviceSource) -> DeviceMonitor:

@@ -44,8 +44,8 @@ def describe(item: EffectItem, now_wall_s: float, *, of_several: bool = False) -
     ]
     if check.wanted:
         lines.append(f"  wanted  {plain_text(check.wanted, 200)}")
-    if item.said:
-        lines.append(f"  it said “{plain_text(item.said, 200)}” (our transcription)")
+    if item.transcript:
+        lines.append(f"  it said “{plain_text(item.transcript, 200)}” (our transcription)")
     if item.held_by:
         lines.append(f"  held by {plain_text(', '.join(item.held_by), 120)}")
     if item.evidence.said:
@@ -286,7 +286,7 @@ def _item_json(item: EffectItem) -> dict[str, object]:
         **picked(item, "take", "attempt"),
         "device": item.trial.device,
         "query": item.trial.reference,
-        "answered": item.said,
+        "answered": item.transcript,
         **picked(check, "wanted", "question"),
         **picked(evidence, "word", "source"),
         "open": item.is_open,

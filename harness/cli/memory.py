@@ -50,7 +50,8 @@ def command(
     SESSION: a session with memory trials, as a folder or a name in ./sessions. Pairs of several sessions are pooled.
     Works while a session is running.
     """
-    from harness.session.figures.memory import blocks, find_memories
+    from harness.session.figures.memory import find_memories
+    from harness.session.summary import memory_blocks
 
     folders = [session_folder(session) for session in sessions]
     demand_distinct(folders)
@@ -68,7 +69,7 @@ def command(
     printed.print(
         json=lambda: json.dumps(content, indent=2, ensure_ascii=False),
         csv=lambda: _csv(session_pairs),
-        lines=lambda: blocks(memory_findings, axis) or [f"0 of {planned} pairs have finished"],
+        lines=lambda: memory_blocks(memory_findings, axis) or [f"0 of {planned} pairs have finished"],
     )
 
 

@@ -95,7 +95,7 @@ def command(
     from harness.scenario.compatibility import check_compatibility
     from harness.scenario.scenario import load_scenario
     from harness.session.engine.prepare import plan_session
-    from harness.session.plan import evidence_notes, percentile_notes
+    from harness.session.plan_notes import evidence_notes, percentile_notes
 
     device = SimulatedDevice(options.missed, options.misheard, options.false_accepts)
     with drawn_progress():
@@ -162,7 +162,7 @@ def _play_nights(scenario: Scenario, bench: Bench, options: RehearsalOptions) ->
     """Plays whole runs in simulated time, and judges their limits. A response begins after a quarter of its time."""
     from harness.session.figures.limits import check_limits, worst_of
     from harness.session.simulated.facts import DeviceTraits
-    from harness.session.simulated.night import Lengths, SimulatedNight, simulate_bench
+    from harness.session.simulated.night import LengthRenderer, SimulatedNight, simulate_bench
     from harness.sound.stimuli.renderer import renderer
 
     traits = DeviceTraits(
@@ -176,7 +176,7 @@ def _play_nights(scenario: Scenario, bench: Bench, options: RehearsalOptions) ->
         lasts_s=(options.answer / 2, options.answer),
         very_late=0.0,
     )
-    devices, lengths = simulate_bench(bench), Lengths(renderer())
+    devices, lengths = simulate_bench(bench), LengthRenderer(renderer())
     faults_per_hour = FAULTS_PER_HOUR if options.faults else 0.0
     nights = []
     for seed in tracked(range(options.seed, options.seed + options.nights), "Simulating nights"):
@@ -323,7 +323,7 @@ def _advice(limits: Iterable[RehearsedLimit], runs: list[SimulatedRun], trials: 
     A larger plan has the same voices, and intervals of false rejects are over voices.
     """
     from harness.report.rehearsal import PLAN_FACTORS
-    from harness.session.plan import ON_RECOGNITION
+    from harness.session.plan_notes import ON_RECOGNITION
     from harness.statistics.verdict import LimitVerdict
 
     most_end_early = sum(run.totals.finished < len(trials) for run in runs) > len(runs) / 2

@@ -324,7 +324,8 @@ def print_undecidable(folder: Path, *, has_dashboard: bool) -> None:
     """
     from harness.model.bench import OperatorPresence
     from harness.session.engine.assemble import read_resolved
-    from harness.session.plan import evidence_notes, percentile_notes, plan
+    from harness.session.plan import plan
+    from harness.session.plan_notes import evidence_notes, percentile_notes
 
     resolved = read_resolved(folder)
     scenario, bench = resolved.scenario, resolved.bench

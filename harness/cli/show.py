@@ -67,7 +67,7 @@ def command(
     elif wer:
         _demand_groupings(progress, groupings)
         heard = heard_in(progress.trials, wake)
-        print_lines(summary.heard_tables(heard, normalisation_of(progress), groupings))
+        print_lines(summary.wer_tables(heard, normalisation_of(progress), groupings))
     elif trials:
         print_lines(summary.trial_table(progress.trials, wake=wake))
     else:

@@ -112,7 +112,8 @@ class ValidatedFiles:
             return
         from harness.scenario.compatibility import check_compatibility
         from harness.session.engine.prepare import refuse_unplayable, refuse_unspeakable
-        from harness.session.plan import evidence_notes, percentile_notes, plan
+        from harness.session.plan import plan
+        from harness.session.plan_notes import evidence_notes, percentile_notes
 
         benches = [bench for _, bench in self.of_kind(FileKind.BENCH)]
         bench = benches[0] if len(benches) == 1 else None

@@ -44,7 +44,7 @@ class ActivePlay:
         return rms_dbfs((part / 32768).astype(np.float32)) if len(part) else FLOOR_DBFS
 
 
-def quantised(waveform: Waveform, rate_hz: int) -> Pcm:
+def to_pcm(waveform: Waveform, rate_hz: int) -> Pcm:
     """The samples of a sound, with 16 bits at the device's rate; samples beyond full scale are clipped."""
     samples = waveform.samples
     if waveform.rate_hz != rate_hz:

@@ -32,7 +32,7 @@ WAITING_FRAME_S = 0.005
 """If reading a frame takes less than this, in s, the frame was already waiting, so it is older than its arrival."""
 _PEAK_PERCENTILE = 98.0
 """Percentile of the brightness: the light of a thin ring, without single pixels."""
-_RECTANGLE_REMEDY = "Write x, y, width and height in pixels: rectangle: [310, 220, 40, 40]"
+_RECTANGLE_REMEDY = "Set `rectangle` to x, y, width and height in pixels, such as [310, 220, 40, 40]"
 _OPENCV_EXTRA = ("OpenCV, which reads cameras,", "camera")
 
 
@@ -57,13 +57,19 @@ class CameraOptions(ReadingsOptions):
     def __post_init__(self) -> None:
         super(CameraOptions, self).__post_init__()  # noqa: UP008 (slots: the class is made anew)
         if self.source == "" or (self.number is not None and self.number < 0):
-            raise InputError("a camera connection needs `source`", remedy="Write a number, a file or a URL: source: 0")
+            raise InputError(
+                "a camera connection needs `source`",
+                remedy="Set `source` to the number of a camera, a video file or a URL",
+            )
         if not str(self.source).isprintable():
-            raise InputError("source contains control characters", remedy="Write a number, a file or a URL")
+            raise InputError(
+                "`source` contains control characters",
+                remedy="Set `source` to the number of a camera, a video file or a URL",
+            )
         if self.is_url and "@" in urlsplit(str(self.source)).netloc:
             raise InputError(
-                "source contains a user or a password",
-                remedy="Write `username`, and the variable with the password as `password_env`",
+                "`source` contains a user name or a password",
+                remedy="Move the user name to `username`, and name the variable with the password in `password_env`",
             )
         if (self.username or self.password_env) and not self.is_url:
             raise InputError("only a URL can have a user and a password", remedy="Remove `username` and `password_env`")
@@ -134,7 +140,7 @@ class CameraFrames:
                 f"the camera {name} delivers no picture",
                 remedy="Check that it is connected, that no other program uses it, and that `source` is correct",
             )
-        self.last = self._first_frame
+        self.last_frame = self._first_frame
         height, width = self._first_frame.shape[:2]
         x, y, box_width, box_height = self.box = options.box or (0, 0, width, height)
         if x + box_width > width or y + box_height > height:
@@ -195,14 +201,14 @@ class CameraFrames:
             read_from_s = now_s
             if last_live_s is None:
                 continue  # from before we looked
-            at_s = self._exposed_s(now_s)
+            at_s = self._exposure_s(now_s)
             start_s = (last_live_s if at_s is None else at_s) - hold_back_s
             end_s = now_s if at_s is None else at_s
             stamp = Stamp((start_s + end_s) / 2, (end_s - start_s) / 2)
             report(self._format_line(frame, now_s - self._first_frame_s), stamp)
         return ""
 
-    def _exposed_s(self, now_s: float) -> float | None:
+    def _exposure_s(self, now_s: float) -> float | None:
         """When a frame was exposed, by the kernel's timestamp; None if that is not on this host's clock."""
         if self._options.number is None:
             return None
@@ -213,7 +219,7 @@ class CameraFrames:
         """The line with the numbers of the rectangle: hue 0–360, red, green and blue 0–255, the others 0–1."""
         import numpy as np
 
-        self.last = frame
+        self.last_frame = frame
         x, y, width, height = self.box
         detail = frame[y : y + height, x : x + width]
         blue, green, red = (float(channel) for channel in detail.reshape(-1, 3).mean(axis=0))
@@ -226,7 +232,7 @@ class CameraFrames:
 
     def picture(self, columns: int, rows: int) -> Picture:
         """The picture with its rectangle marked, and the rectangle alone."""
-        frame, (x, y, width, height) = self.last, self.box
+        frame, (x, y, width, height) = self.last_frame, self.box
 
         def resized(picture: Any) -> Any:
             return self._cv2.resize(picture, (columns, rows), interpolation=self._cv2.INTER_AREA)
@@ -273,7 +279,7 @@ class Camera(ReadingsStream):
         path = Path(str(options.source) if options.number is None else f"/dev/video{options.number}")
         if not options.is_url and not path.exists():
             kind = InputError if options.number is None else DeviceError
-            raise kind(f"there is no {path}", remedy="Connect the camera, or correct `source`")
+            raise kind(f"{path} does not exist", remedy="Connect the camera, or correct `source`")
 
     @staticmethod
     def far_end(options: CameraOptions, id: str) -> str:

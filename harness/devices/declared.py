@@ -183,7 +183,7 @@ def abilities(driver: str, options: object, profile: DeviceProfile | None) -> Ab
     if isinstance(driver_class, DeclaresAbilities):
         return driver_class.abilities(options, profile)
     injects = hasattr(driver_class, "play")
-    match getattr(options, "injection", True):
+    match getattr(options, "injection", True):  # a word in most drivers, true or false in the simulated one
         case "profile":
             injects = injects and profile is not None and profile.audio is not None
         case "none" | False:
@@ -208,7 +208,7 @@ def takes_orders(driver: str) -> bool:
     return any(hasattr(driver_class, method) for method in ORDER_METHODS)
 
 
-def driver_taking(given_keys: Iterable[str], profile: DeviceProfile) -> str:
+def driver_with_keys(given_keys: Iterable[str], profile: DeviceProfile) -> str:
     """The driver whose connection has all these keys. Among several, the one that the profile names as transport.
 
     InputError if there is none, or the profile names none of several.
@@ -227,7 +227,7 @@ def driver_taking(given_keys: Iterable[str], profile: DeviceProfile) -> str:
     problem = (
         f"several drivers have {keys_in_words}: {', '.join(drivers)}" if drivers else f"no driver has {keys_in_words}"
     )
-    raise InputError(problem, remedy=f"Give --driver. Installed: {', '.join(names(Group.DRIVERS))}")
+    raise InputError(problem, remedy=f"Choose a driver with `--driver`. Installed: {', '.join(names(Group.DRIVERS))}")
 
 
 def options_of(driver: str, values: Mapping[str, object], own_values: Mapping[str, object] | None = None) -> object:
@@ -246,7 +246,7 @@ def options_of(driver: str, values: Mapping[str, object], own_values: Mapping[st
     except ValidationError as error:
         first_error = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first_error["loc"])
-        remedy = "Write the list in a bench file" if first_error["type"] == "tuple_type" else ""
+        remedy = f"Set `{key}` in a bench file, which can hold a list" if first_error["type"] == "tuple_type" else ""
         raise InputError(f"{key}: {values.get(key)!r} is not valid: {first_error['msg']}", remedy=remedy) from error
 
 
@@ -257,7 +257,8 @@ def source_of(
     driver_class = load(Group.DRIVERS, driver)
     if not isinstance(driver_class, CanBeWatched):
         raise InputError(
-            f"the monitor does not support the driver {driver!r}", remedy="Pipe the lines in, or read a file: --from"
+            f"the monitor does not support the driver {driver!r}",
+            remedy="Pipe the lines in, or read a file with `--from`",
         )
     demand_host(driver, options)
     return driver_class.source(options, profile, device or profile.id, topics)

@@ -41,7 +41,8 @@ _NOISE = re.compile(r"^(\(\d+ bytes that are not text):.*", re.DOTALL)
 class MonitorRow:
     """A line of a device, and the observations to which the rules map it.
 
-    said, made, why: the line, the observations, and why it is not mapped; all safe to print.
+    The names of the fields are keys of `devices monitor --json`. said, made, why: the line, the observations, and why
+    it is not mapped; all safe to print.
     snippet: the line as a sample for the profile, in YAML; "" if it cannot be one.
     device_s: the time that the device wrote into it; None without one. error_s: error that its time would have in a
     session; None if not known. retained: whether the broker had stored it, so that it is not current.
@@ -146,7 +147,7 @@ class DeviceMonitor:
         """The problem if bytes arrive but few readable lines, or frames; "" otherwise."""
         console = self._console
         if self.has_frames:
-            return "these are frames of the harness's protocol: write `console: {framing: vh}` in the profile"
+            return "the device sends frames of the harness's protocol: add `console: {framing: vh}` to the profile"
         if self._baud is None or self.bytes < _MIN_BYTES_FOR_LINES or self._decoder is not None:
             return ""
         if console.lines == 0:

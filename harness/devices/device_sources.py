@@ -186,6 +186,8 @@ def file_source(path: Path) -> StreamSource:
         try:
             return path.open("rb")
         except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror}", remedy="Give a readable text file") from error
+            raise InputError(
+                f"{path} cannot be read: {error.strerror}", remedy="Pass a text file that you can read"
+            ) from error
 
     return StreamSource(str(path), open_file, live=False)

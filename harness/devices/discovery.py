@@ -61,7 +61,7 @@ def find_announced(seconds: float, interfaces: Sequence[str] | None = None) -> l
     DeviceError when this host cannot ask the network, PluginError when zeroconf is not installed.
     """
     zeroconf = import_extra("zeroconf", "the library that discovers devices", "discover")
-    names: dict[tuple[str, str], None] = {}
+    names: dict[tuple[str, str], None] = {}  # a set of (service, name) in the order of the announcements
 
     def on_change(*, service_type: str, name: str, state_change: Any, **_: object) -> None:
         """Called by a thread of zeroconf."""

@@ -115,18 +115,21 @@ class EsphomeOptions:
     def __post_init__(self) -> None:
         _ = self.host_and_port  # raises InputError for a wrong address
         if self.role is EsphomeRole.OBSERVER and (self.recogniser or self.media or self.answer):
-            raise InputError("only an assistant has `recogniser`, `media` and `answer`", remedy="Write role: assistant")
+            raise InputError(
+                "only an assistant has `recogniser`, `media` and `answer`",
+                remedy="Set `role: assistant`, or remove these keys",
+            )
         if self.answer and not self.media:
-            raise InputError("`answer` needs `media`", remedy="Write media: and the URL of a sound with these words")
+            raise InputError("`answer` needs `media`", remedy="Set `media` to the URL of a sound with these words")
         if self.media and not self.media.startswith(("http://", "https://")):
             raise InputError(
-                f"media is {self.media!r}", remedy="Write an http:// or https:// URL that the device can open"
+                f"media is {self.media!r}", remedy="Use an http:// or https:// URL that the device can open"
             )
         refuse_out_of_range(self, listen_limit_s=(1, 120), hold_back_ms=(0, 86_400), keepalive_s=(0.1, 600))
 
     @property
     def host_and_port(self) -> tuple[str, int]:
-        return tcp.host_and_port(self.address, default=PORT, remedy="Write host or host:port")
+        return tcp.host_and_port(self.address, default=PORT, remedy="Use host or host:port")
 
     @property
     def restart_line(self) -> str:
@@ -140,7 +143,7 @@ def encryption_key(options: EsphomeOptions) -> str | None:
     if not name:
         return None
     if name not in os.environ:
-        raise InputError(f"the environment variable {name} for the key is not set", remedy=f"export {name}=…")
+        raise InputError(f"the environment variable {name} for the key is not set", remedy=f"Set it: export {name}=…")
     with contextlib.suppress(binascii.Error, ValueError):
         if len(base64.b64decode(os.environ[name], validate=True)) == _KEY_BYTES:
             return os.environ[name]
@@ -171,7 +174,7 @@ class EsphomeLink:
         self._options = options
         self._use = use
         self._assistant: EsphomeAssistant | None = None
-        self._psk = encryption_key(options)
+        self._encryption_key = encryption_key(options)
         self._end_reason = "the connection was closed"
         self._entities: dict[tuple[str, int, int], str] = {}
         """Kind, device and key of an entity → its name, such as switch.mute."""
@@ -201,7 +204,9 @@ class EsphomeLink:
                     break
                 except TimeoutError:
                     if stop.is_set():
-                        raise DeviceError(f"{self._options.address}: no answer", remedy="Open it again") from None
+                        raise DeviceError(
+                            f"{self._options.address}: no answer", remedy="Open the connection again"
+                        ) from None
         except BaseException:
             connecting.cancel()
             self.close()
@@ -237,7 +242,7 @@ class EsphomeLink:
         if name not in self._settable:
             raise DeviceError(
                 f"{self._options.address} has no setting {name}",
-                remedy=f"Write one of its settings: {', '.join(sorted(self._settable)) or 'none'}",
+                remedy=f"Use one of its settings: {', '.join(sorted(self._settable)) or 'none'}",
             )
 
         def has_value() -> bool:
@@ -253,7 +258,7 @@ class EsphomeLink:
                 raise DeviceError(
                     f"{self._options.address} did not report {name}={value} within {exact(limit_s)} s, "
                     f"but {reported_value}",
-                    remedy="Set it manually, and check whether the device accepts the value",
+                    remedy="Change the setting by hand, and check whether the device accepts the value",
                 )
 
     def _send_value(self, entity: EntityInfo, value: str) -> None:
@@ -322,7 +327,7 @@ class EsphomeLink:
             None,
             client_info="voice-harness",
             keepalive=options.keepalive_s,
-            noise_psk=self._psk,
+            noise_psk=self._encryption_key,
             provide_time=False,
         )
         client.add_connection_closed_callback(self._on_close)
@@ -369,7 +374,7 @@ class EsphomeLink:
         if button_id and self._button is None:
             raise DeviceError(
                 f"{self._options.address} has no button {button_id}",
-                remedy=f"Write one of its buttons: {', '.join(sorted(buttons)) or 'none'}",
+                remedy=f"Use one of its buttons: {', '.join(sorted(buttons)) or 'none'}",
             )
 
     def _on_log(self, line: bytes) -> None:
@@ -410,12 +415,12 @@ class EsphomeLink:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._client.disconnect(), CLOSE_STEP_LIMIT_S)
             self._client.force_disconnect()
-        rest = asyncio.all_tasks() - {asyncio.current_task()}
-        if rest and self.device is None:  # the library closes the sockets with which it looked for the device
-            await asyncio.wait(rest, timeout=SOCKETS_LIMIT_S)
-        for task in rest:
+        other_tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        if other_tasks and self.device is None:  # the library closes the sockets with which it looked for the device
+            await asyncio.wait(other_tasks, timeout=SOCKETS_LIMIT_S)
+        for task in other_tasks:
             task.cancel()
-        await asyncio.gather(*rest, return_exceptions=True)
+        await asyncio.gather(*other_tasks, return_exceptions=True)
         await asyncio.sleep(0)  # what was closed just now ends in the next turn
 
     def _on_state(self, state: EntityState) -> None:
@@ -535,7 +540,7 @@ class EsphomeDevice(AnsweringStream):
         while (link := self._far_end) is None:
             if threads.monotonic() > deadline_s or self._stop.wait(STOP_CHECK_S):
                 problem = f"the connection to {self.id} was lost: {self._end_reason}"
-                raise DeviceError(problem, remedy="Switch it on, then run: harness run resume")
+                raise DeviceError(problem, remedy="Switch the device on, then run: harness run resume")
         return cast(EsphomeLink, link)
 
     def _read_to_end(self, far_end: FarEnd, bell: threads.Bell) -> str:
@@ -547,9 +552,10 @@ class EsphomeDevice(AnsweringStream):
     @staticmethod
     def source(options: EsphomeOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> StreamSource:
         use = ServerUse(device, threads.monotonic, lambda _: None, options.listen_limit_s)
-        served = use if options.role is EsphomeRole.ASSISTANT else None
+        assistant_use = use if options.role is EsphomeRole.ASSISTANT else None
         return StreamSource(
-            options.address, lambda: cast(BinaryIO, FarEndFile(EsphomeLink(options, served).open(threads.event())))
+            options.address,
+            lambda: cast(BinaryIO, FarEndFile(EsphomeLink(options, assistant_use).open(threads.event()))),
         )
 
     @staticmethod
@@ -571,13 +577,13 @@ class EsphomeDevice(AnsweringStream):
     @staticmethod
     def setup_advice(options: EsphomeOptions) -> SetupAdvice:
         stop = threads.event()
-        limit = threads.DelayedCall(WAKE_PHRASES_LIMIT_S, stop.set)
-        limit.start()
+        limit_timer = threads.DelayedCall(WAKE_PHRASES_LIMIT_S, stop.set)
+        limit_timer.start()
         try:
             with contextlib.closing(EsphomeLink(options).open(stop)) as link:
                 return SetupAdvice(link.wake_phrases())
         finally:
-            limit.cancel()
+            limit_timer.cancel()
 
     @staticmethod
     def far_end(options: EsphomeOptions, id: str) -> str:

@@ -67,7 +67,7 @@ class EsphomeAssistant:
         client, name = self._client, device.name
         flags = device.voice_assistant_feature_flags_compat(client.api_version or APIVersion())
         if not flags & VoiceAssistantFeature.VOICE_ASSISTANT:
-            raise DeviceError(f"{name} has no voice assistant", remedy="Write role: observer")
+            raise DeviceError(f"{name} has no voice assistant", remedy="Set `role: observer`")
         if self._media and not flags & VoiceAssistantFeature.ANNOUNCE:
             raise DeviceError(f"{name} cannot play announcements", remedy="Remove `media` and `answer`")
         by_api = bool(flags & VoiceAssistantFeature.API_AUDIO)
@@ -188,7 +188,7 @@ class EsphomeAssistant:
             waveform = await asyncio.shield(storing)
             result = "" if waveform is None else await self._recognise(recogniser, waveform)
             if isinstance(result, HarnessError):
-                self._use.tell(Unread(self._use.id, Stamp(self._use.now_s()), f"the recogniser failed: {result}"))
+                self._use.report(Unread(self._use.id, Stamp(self._use.now_s()), f"the recogniser failed: {result}"))
                 self._send_event("ERROR", {"code": "stt-stream-failed", "message": "the recogniser failed"})
             elif not (words := result.strip()):
                 self._report(f"assistant.error={NOTHING_HEARD}")
@@ -251,7 +251,7 @@ class EsphomeAssistant:
             self._client.send_voice_assistant_event(VoiceAssistantEventType[f"VOICE_ASSISTANT_{kind}"], data)
 
     def _remark(self, text: str) -> None:
-        self._use.tell(LogLine(self._use.id, Stamp(self._use.now_s()), text))
+        self._use.report(LogLine(self._use.id, Stamp(self._use.now_s()), text))
 
 
 class _Datagrams(asyncio.DatagramProtocol):

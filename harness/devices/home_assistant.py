@@ -69,18 +69,20 @@ class HomeAssistantOptions:
     def __post_init__(self) -> None:
         _ = self.socket_url  # raises InputError for a wrong `url`
         if not self.token_env:
-            raise InputError("token_env is empty", remedy="Write the name of the variable, such as HASS_TOKEN")
+            raise InputError(
+                "`token_env` is empty", remedy="Set `token_env` to the name of a variable, such as HASS_TOKEN"
+            )
         if self.satellite and not self.satellite.startswith(SATELLITES):
             raise InputError(
                 f"satellite: {self.satellite!r} is not a satellite entity",
-                remedy=f"Write its entity, such as {SATELLITES}kitchen",
+                remedy=f"Use an entity such as {SATELLITES}kitchen",
             )
         refuse_out_of_range(self, hold_back_ms=(0, 86_400))
 
     @property
     def socket_url(self) -> str:
         """The URL of the WebSocket API; InputError if `url` is not the address of Home Assistant."""
-        remedy = "Write it as http://host:8123"
+        remedy = "Use the form http://host:8123"
         parts = websocket.checked_url(self.url, ("http", "https"), "the address of Home Assistant", remedy)
         path = parts.path.rstrip("/") + "/api/websocket"
         scheme = "wss" if parts.scheme == "https" else "ws"
@@ -153,11 +155,11 @@ class AssistLink:
             self.close()
         return ""
 
-    def _convert_errors(self, act: Callable[[], None]) -> None:
+    def _convert_errors(self, action: Callable[[], None]) -> None:
         """Runs an action, and turns every failure of the connection into DeviceError."""
         remedy = "Read Home Assistant's log"
         try:
-            act()
+            action()
         except (OSError, self._errors.WebSocketException) as error:
             why = plain_text(str(error), 300) or "closed"
             raise DeviceError(f"{self._options.url}: {why}", remedy=remedy) from error
@@ -211,7 +213,7 @@ class AssistLink:
             )
         if not self.satellite and len(satellites) > 1:
             raise DeviceError(
-                f"{self._options.url} has {len(satellites)} satellites", remedy=f"Name `satellite`. {hint}"
+                f"{self._options.url} has {len(satellites)} satellites", remedy=f"Set `satellite`. {hint}"
             )
         self.satellite = self.satellite or satellites[0]
         if self.satellite not in satellites:
@@ -220,7 +222,7 @@ class AssistLink:
     def _follow(self) -> None:
         """Reports states and runs, and reads the clock now and then, until the driver closes."""
         self._report("home-assistant", {"version": self.version, "satellite": self.satellite}, self._stamp_now())
-        self._request("subscribe_entities", begun=True, entity_ids=[self.satellite])
+        self._request("subscribe_entities", subscribes=True, entity_ids=[self.satellite])
         while not self._stop.is_set():
             now_s = self._now_s()
             if now_s >= self._runs_due_s:
@@ -264,13 +266,13 @@ class AssistLink:
                 self._handle_states(message["event"])
         return [message for message in messages if message.get("id") == self._last_id]
 
-    def _request(self, kind: str, *, begun: bool = False, answer: str = "result", **keys: object) -> Any:
+    def _request(self, kind: str, *, subscribes: bool = False, answer: str = "result", **keys: object) -> Any:
         """Sends a command. Returns its result or its first event; _CommandError if it is not carried out.
 
-        begun: whether its events are changes of the state, from now on. answer: kind of message to wait for.
+        subscribes: whether its events are changes of the state, from now on. answer: kind of message to wait for.
         """
         self._last_id = next(self._ids)
-        if begun:
+        if subscribes:
             self._states_id = self._last_id
         self._socket.send(json.dumps({"id": self._last_id, "type": kind, **keys}))
         until_s = self._now_s() + ANSWER_LIMIT_S
@@ -363,8 +365,8 @@ class AssistLink:
             if run.is_ours is None:
                 run.is_ours = self._is_ours(events)
             if run.is_ours:
-                new, run.reported_events = events[run.reported_events :], len(events)
-                for event in new:
+                new_events, run.reported_events = events[run.reported_events :], len(events)
+                for event in new_events:
                     self._report_stage(event, events)
                 is_running = is_running or (not run.is_over and _has_event(events, "stt-start"))
         return is_running

@@ -86,7 +86,7 @@ class OrderAnswers:
             detail = last_line_text(self._last_answer)
             raise DeviceError(
                 f"{self._order.words}: not done within {exact(self._order.within_s)} s; {detail}",
-                remedy="Check that it is on and can move. Otherwise, correct `done` or `within_s` in the bench",
+                remedy="Check that the equipment is on and can move, or correct `done` or `within_s` in the bench",
             )
 
     def next_wait_s(self) -> float:
@@ -111,7 +111,7 @@ class OrderAnswers:
         except TimeoutError as error:
             raise DeviceError(
                 f"{self._order.words}: `done` or `failed` takes too long to compare with {text!r}",
-                remedy="Write a simpler expression",
+                remedy="Simplify the expression",
             ) from error
 
     def wait(self, answers: queue.SimpleQueue[str]) -> None:
@@ -204,7 +204,7 @@ class SimulatedOptions:
         for name in ("per_s", "speed"):
             if not getattr(self, name) > 0:
                 raise InputError(
-                    f"{name} is {exact(getattr(self, name))}, which is out of range", remedy="Write a number above 0"
+                    f"{name} is {exact(getattr(self, name))}, which is out of range", remedy="Use a number above 0"
                 )
 
 
@@ -238,7 +238,7 @@ class Simulated:
             raise DeviceError(f"{order.words}: abandoned, because the run is ending")
         if movement_s > order.within_s:
             problem = f"{order.words}: not done within {exact(order.within_s)} s"
-            raise DeviceError(problem, remedy="Write a longer `within_s`, or a higher `per_s`")
+            raise DeviceError(problem, remedy="Increase `within_s` or `per_s`")
         self.position = goal
 
 

@@ -54,7 +54,7 @@ class ScpiOptions:
         if "::" not in self.resource:
             raise InputError(
                 f"{self.resource!r} is not a VISA address",
-                remedy="Write, for example, TCPIP::192.168.1.30::5025::SOCKET",
+                remedy="Use an address such as TCPIP::192.168.1.30::5025::SOCKET",
             )
         filled(self.ask, "1.5")
 
@@ -180,7 +180,7 @@ class Scpi:
                     raise
 
 
-_REMEDY = "Check that it is on, and that `resource` in the bench is correct"
+_REMEDY = "Check that the instrument is on, and that `resource` in the bench is correct"
 
 
 def _visa(options: ScpiOptions) -> Any:

@@ -58,7 +58,7 @@ class Answerer:
             answer = answers.get(timeout=2 * LOAD_LIMIT_S)
             if isinstance(answer, HarnessError):
                 raise DeviceError(
-                    f"the recogniser does not work: {answer}", remedy="See harness check doctor"
+                    f"the recogniser does not work: {answer}", remedy="Find the cause: harness check doctor"
                 ) from answer
 
     def answer(self, words: str) -> str:
@@ -132,14 +132,14 @@ class CommandSound:
 class ServerUse:
     """What a connection needs when the harness is the device's server.
 
-    id: id of the driver. tell: called with observations. limit_s: length of the longest command.
+    id: id of the driver. report: called with observations. limit_s: length of the longest command.
     hold_back_s: how long the far end may hold an event back, which is part of the error of its time.
     keep: stores the sound of a command. answerer: answers it; None for no answers.
     """
 
     id: str
     now_s: Callable[[], float]
-    tell: Callable[[Observation], None]
+    report: Callable[[Observation], None]
     limit_s: float
     hold_back_s: float = 0.0
     keep: StoreClip | None = None
@@ -151,10 +151,10 @@ class ServerUse:
         if waveform is not None and self.keep is not None:
             try:
                 clip = self.keep(waveform, command.start_s)
-                self.tell(SoundKept(self.id, Stamp(command.arrived_s, self.hold_back_s), clip))
+                self.report(SoundKept(self.id, Stamp(command.arrived_s, self.hold_back_s), clip))
             except HarnessError as error:
                 problem = f"the sound of its microphone could not be kept: {error}"
-                self.tell(Unread(self.id, Stamp(self.now_s()), problem))
+                self.report(Unread(self.id, Stamp(self.now_s()), problem))
         return waveform
 
 
@@ -193,7 +193,7 @@ class AnsweringStream(TextStream):
         return ServerUse(
             id=self.id,
             now_s=self._clock.now_s,
-            tell=self._outlet.tell,
+            report=self._outlet.tell,
             limit_s=self._options.listen_limit_s,
             hold_back_s=self.hold_back_s,
             keep=self._keep,
@@ -205,7 +205,8 @@ def demand_answerer(recogniser: str, voice: str, answer: str) -> None:
     """PluginError, InputError or VoiceError when the recogniser or the voice is not on this host."""
     if recogniser and not load(Group.RECOGNISERS, recogniser).installed():
         raise InputError(
-            f"the packages for the recogniser {recogniser} are not installed", remedy="See harness check doctor"
+            f"the packages for the recogniser {recogniser} are not installed",
+            remedy="Find the cause: harness check doctor",
         )
     if answer:
         Answerer("", voice, answer)

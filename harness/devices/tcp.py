@@ -13,7 +13,7 @@ DEAD_AFTER_S = 6.0
 
 
 def host_and_port(
-    address: str, *, free: bool = False, default: int | None = None, remedy: str = "Write host:port"
+    address: str, *, free: bool = False, default: int | None = None, remedy: str = "Use host:port"
 ) -> tuple[str, int]:
     """The parts of host:port; InputError for any other text.
 

@@ -77,10 +77,10 @@ class TextStreamOptions:
         try:
             re.compile(self.ready)
         except re.error as error:
-            raise InputError(f"ready is not a regular expression: {error}", remedy="Correct `ready`") from error
+            raise InputError(f"`ready` is not a regular expression: {error}", remedy="Correct `ready`") from error
         refuse_out_of_range(self, ready_within_s=(0, 86_400), hold_back_ms=(0, 86_400), silence_limit_s=(0, 86_400))
         if "\n" in self.restart_line or "\r" in self.restart_line:
-            raise InputError("restart_line has several lines", remedy="Write one line")
+            raise InputError("`restart_line` has several lines", remedy="Use a single line")
 
 
 @frozen
@@ -92,7 +92,10 @@ class CommandOptions(TextStreamOptions):
     def __post_init__(self) -> None:
         super(CommandOptions, self).__post_init__()  # noqa: UP008 (slots: the class is made anew)
         if not self.arguments:
-            raise InputError("a command connection needs `command`", remedy="Write command: [adb, logcat, -v, epoch]")
+            raise InputError(
+                "a command connection needs `command`",
+                remedy="Add a program, such as command: [adb, logcat, -v, epoch]",
+            )
 
     @property
     def arguments(self) -> list[str]:
@@ -100,7 +103,9 @@ class CommandOptions(TextStreamOptions):
         try:
             return shlex.split(self.command) if isinstance(self.command, str) else list(self.command)
         except ValueError as error:
-            raise InputError(f"command: {error}", remedy="Write it as a list: [adb, logcat, -v, epoch]") from error
+            raise InputError(
+                f"command: {error}", remedy="Write the command as a list: [adb, logcat, -v, epoch]"
+            ) from error
 
 
 @frozen
@@ -261,7 +266,7 @@ class TextStream:
         self._clock = surroundings.clock
         self._profile = surroundings.profile
         self._outlet = DriverOutlet(id, surroundings)
-        self._open_decided = threads.event()
+        self._open_is_decided = threads.event()
         self._was_ready = False  # since `open`
         self._stop = threads.event()
         self._thread: threading.Thread | None = None
@@ -291,7 +296,7 @@ class TextStream:
     def open(self, sink: Sink) -> None:
         """Returns when a line has matched `ready` or, without `ready`, when the far end has not ended at once."""
         self._was_ready = False
-        self._open_decided.clear()
+        self._open_is_decided.clear()
         self._stop.clear()
         self._far_end = far_end = self.connect()
         self._outlet.open(sink)
@@ -299,12 +304,13 @@ class TextStream:
         self._last_lines.clear()
         self._thread = threads.thread(self._run, far_end, bell, name=f"text {self.id}")
         self._thread.start()
-        self._open_decided.wait()
+        self._open_is_decided.wait()
         if not self._was_ready:
             lines = f"; the last lines: {' / '.join(self._last_lines)}" if self._last_lines else ""
             self.close()
             raise DeviceError(
-                f"{self.id}: {self._end_reason}{lines}", remedy="Run it by hand, and check what it prints"
+                f"{self.id}: {self._end_reason}{lines}",
+                remedy="Check what the device or program prints without the harness",
             )
 
     def close(self) -> None:
@@ -343,7 +349,7 @@ class TextStream:
             with self._outlet.reports_errors():
                 self._use_far_ends(far_end, bell)
         finally:
-            self._open_decided.set()
+            self._open_is_decided.set()
 
     def _use_far_ends(self, first: FarEnd, bell: threads.Bell) -> None:
         """Uses one far end after the other, until the stream is closed or the login refused."""
@@ -388,7 +394,7 @@ class TextStream:
             self._profile, self.id, hold_back_s=self.hold_back_s, measured=False, event_timeout_s=self.EVENT_TIMEOUT_S
         )
         throttle = HeartbeatThrottle()
-        awaited = re.compile(options.ready) if options.ready else None
+        ready_line = re.compile(options.ready) if options.ready else None
         began_s = received_s = self._clock.now_s()
         is_ready, unfinished_line = False, b""
         while not self._stop.is_set():
@@ -409,35 +415,37 @@ class TextStream:
                 data, arrival = b"", Stamp(now_s, self._lateness.seconds)
             if not is_ready:
                 if data:
-                    unfinished_line, awaited = self._search_awaited(awaited, unfinished_line + data)
+                    unfinished_line, ready_line = self._search_ready_line(ready_line, unfinished_line + data)
                 # A device that was silent may be so again: an open connection does not show that it is back.
-                settled = now_s - began_s > self.SETTLE_S and not (self._was_ready and options.silence_limit_s)
-                if awaited is None and (options.ready or settled or (data and self._was_ready)):
+                has_settled = now_s - began_s > self.SETTLE_S and not (self._was_ready and options.silence_limit_s)
+                if ready_line is None and (options.ready or has_settled or (data and self._was_ready)):
                     is_ready = self._was_ready = True
-                    self._open_decided.set()
+                    self._open_is_decided.set()
                     outlet.back(FAR_END)
             for piece, stamp in self.stamped(far_end, data, arrival):
                 for observation in console.feed(piece, stamp):
                     if throttle.passes(observation):
                         outlet.tell(observation)
-            if awaited is not None and now_s - began_s > options.ready_within_s:
+            if ready_line is not None and now_s - began_s > options.ready_within_s:
                 return f"no line matched `ready` within {exact(options.ready_within_s)} s"
             if options.silence_limit_s and now_s - received_s > options.silence_limit_s:
                 return f"no line arrived for {seconds(now_s - received_s)}"
         return ""
 
-    def _search_awaited(self, awaited: re.Pattern[str] | None, data: bytes) -> tuple[bytes, re.Pattern[str] | None]:
+    def _search_ready_line(
+        self, ready_line: re.Pattern[str] | None, data: bytes
+    ) -> tuple[bytes, re.Pattern[str] | None]:
         """Searches the complete lines for the pattern, and keeps the last ones for an error.
 
         Returns the unfinished line, and the pattern, or None once a line has matched it.
         """
-        *lines, rest = LINE_ENDS.split(data)
+        *lines, unfinished = LINE_ENDS.split(data)
         for line in lines:
             text = strip_terminal_codes(line.decode("utf-8", "backslashreplace"))
             self._last_lines.append(plain_text(text.strip(), 200))
-            if awaited is not None and awaited.search(text):
+            if ready_line is not None and ready_line.search(text):
                 return b"", None
-        return rest[-PIECE_BYTES:], awaited
+        return unfinished[-PIECE_BYTES:], ready_line
 
 
 class CommandLog(TextStream):

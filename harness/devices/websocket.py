@@ -73,11 +73,11 @@ class WebSocketOptions(TextStreamOptions):
 
     def __post_init__(self) -> None:
         super(WebSocketOptions, self).__post_init__()  # noqa: UP008 (slots: the class is made anew)
-        checked_url(self.url, ("ws", "wss"), "a WebSocket URL", "Write it as ws://host:port/path")
+        checked_url(self.url, ("ws", "wss"), "a WebSocket URL", "Use the form ws://host:port/path")
         if self.text_message and _TEXT not in self.text_message:
-            raise InputError(f"text_message does not contain {_TEXT}", remedy=f"Write {_TEXT} where the words belong")
+            raise InputError(f"`text_message` does not contain {_TEXT}", remedy=f"Put {_TEXT} where the words belong")
         if not (self.ping_s == 0 or 0.5 <= self.ping_s <= 600):
-            raise InputError(f"ping_s is {exact(self.ping_s)}", remedy="Write 0, or a number from 0.5 to 600")
+            raise InputError(f"ping_s is {exact(self.ping_s)}", remedy="Use 0, or a number from 0.5 to 600")
 
 
 def checked_url(url: str, schemes: tuple[str, ...], name: str, remedy: str) -> SplitResult:
@@ -96,8 +96,8 @@ def checked_url(url: str, schemes: tuple[str, ...], name: str, remedy: str) -> S
         raise InputError(f"url: {url!r} is not {name}", remedy=remedy)
     if "@" in parts.netloc:
         raise InputError(
-            "url contains a user or a password",
-            remedy="Put the token in an environment variable, and give its name as `token_env`",
+            "`url` contains a user name or a password",
+            remedy="Put the token in an environment variable, and set `token_env` to its name",
         )
     return parts
 
@@ -175,7 +175,10 @@ class WebSocketLink:
                 self._send(message)
         except OSError as error:
             self.close()
-            raise DeviceError(f"{options.url} did not accept a message: {error}", remedy="Check its log") from error
+            raise DeviceError(
+                f"{options.url} did not accept a message: {error}",
+                remedy="Check the log of the program at that address",
+            ) from error
 
     def fileno(self) -> int:
         return self._lines_out.fileno()
@@ -243,7 +246,7 @@ class WebSocketLink:
 
 
 class WebSocketLog(TextStream):
-    """The messages of a WebSocket."""
+    """The messages of a WebSocket. With `text_message`, it is a `WebSocketText`, so that only that one has `play`."""
 
     Options: ClassVar[type] = WebSocketOptions
 
@@ -299,7 +302,7 @@ class WebSocketText(WebSocketLog):
         if words is None:
             raise DeviceError(
                 f"{self.id} accepts queries as text, not other sounds",
-                remedy="Write `route: loudspeaker` in trials about wake words or noise",
+                remedy="Set `route: loudspeaker` for trials with wake words or noise",
             )
         began = Stamp(self._clock.now_s())
         escaped = json.dumps(words).removeprefix('"').removesuffix('"')

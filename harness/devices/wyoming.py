@@ -112,13 +112,15 @@ class WyomingOptions:
     def __post_init__(self) -> None:
         tcp.host_and_port(self.address)
         if self.mode is WyomingMode.PROXY:
-            tcp.host_and_port(self.server, remedy="Write server: host:port, the address of the satellite")
+            tcp.host_and_port(self.server, remedy="Set `server` to the host:port of the satellite")
         elif self.server:
-            raise InputError("only a proxy has a `server`", remedy="Write mode: proxy, or remove `server`")
+            raise InputError("only a proxy has a `server`", remedy="Set `mode: proxy`, or remove `server`")
         if self.mode is not WyomingMode.SERVER and (self.recogniser or self.answer):
-            raise InputError("only a server has a `recogniser` and an `answer`", remedy="Write mode: server")
+            raise InputError(
+                "only a server has a `recogniser` and an `answer`", remedy="Set `mode: server`, or remove these keys"
+            )
         if ":" not in self.voice:
-            raise InputError(f"{self.voice!r} is not a voice", remedy="Write engine:name, such as espeak:en-us")
+            raise InputError(f"{self.voice!r} is not a voice", remedy="Use engine:name, such as espeak:en-us")
         refuse_out_of_range(
             self,
             listen_limit_s=(1, 120),
@@ -131,21 +133,21 @@ class WyomingOptions:
 class _ClientConnection:
     """A connection of a client and, in a proxy, the one to its server. Both end when both directions have ended.
 
-    ends: the sockets, the client's first. is_settled: whether it lasts longer than one that only asks for information.
+    sockets: the client's first. is_settled: whether it lasts longer than one that only asks for information.
     has_ended: whether a direction has ended. open_directions: number of directions that have not.
     """
 
     def __init__(self, client: socket.socket, server: socket.socket | None, began_s: float) -> None:
-        self.ends = [client] if server is None else [client, server]
+        self.sockets = [client] if server is None else [client, server]
         self.began_s = began_s
         self.is_settled = self.has_ended = False
-        self.open_directions = len(self.ends)
+        self.open_directions = len(self.sockets)
 
     def shut_down(self) -> None:
         """Ends both directions, whose threads then close the sockets."""
-        for end in self.ends:
+        for connected_socket in self.sockets:
             with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+                connected_socket.shutdown(socket.SHUT_RDWR)
 
 
 class PipelineEnd:
@@ -156,8 +158,8 @@ class PipelineEnd:
     """
 
     def __init__(self) -> None:
-        self._answers = True
-        self._sounds_from_s = 0.0
+        self._speaks_answers = True
+        self._sound_began_s = 0.0
         self._answer_end_s: float | None = None
 
     def ends_run(self, event: bytes, at_s: float) -> bool:
@@ -168,18 +170,18 @@ class PipelineEnd:
         data = parsed["data"]
         match parsed["type"]:
             case "run-pipeline":
-                self._answers, self._answer_end_s = data.get("end_stage") == "tts", None
+                self._speaks_answers, self._answer_end_s = data.get("end_stage") == "tts", None
             case "transcript":
-                return not self._answers
+                return not self._speaks_answers
             case "error":
                 self._answer_end_s = None
                 return True
             case "audio-start":
-                self._sounds_from_s, self._answer_end_s = at_s, None
+                self._sound_began_s, self._answer_end_s = at_s, None
             case "audio-stop":
                 length_ms = data.get("timestamp")
                 if isinstance(length_ms, int | float) and 0 < length_ms < _MAX_ANSWER_MS:
-                    self._answer_end_s = max(at_s, self._sounds_from_s + length_ms / 1000) + PLAYED_LATE_S
+                    self._answer_end_s = max(at_s, self._sound_began_s + length_ms / 1000) + PLAYED_LATE_S
             case _:
                 self._answer_end_s = None
         return False
@@ -264,28 +266,33 @@ class WyomingRelay:
                 if not ready:
                     self._lateness.record_sleep(now_s - before_s, TICK_S)
                 with self._lock:
-                    for connection in self._connections:
-                        if (
-                            not connection.is_settled
-                            and not connection.has_ended
-                            and now_s - connection.began_s > SETTLE_S
-                        ):
-                            connection.is_settled = True
-                            self._on_joined()
+                    self._report_settled(now_s)
                     run_ended = self._pipeline.is_overdue(now_s)
                     self._on_lines(PIPELINE_ENDED if run_ended else b"", Stamp(now_s, self._lateness.seconds))
                 if ready:
-                    try:
-                        client, _ = self._listening.accept()
-                        client.settimeout(None)
-                        tcp.keep_alive(client)
-                    except OSError:
-                        self._stop.wait(TICK_S)  # such as too many open files: the client still waits
-                        continue
-                    if len(self._connections) < MAX_CONNECTIONS:
-                        self._start_thread(self._serve, client)
-                    else:
-                        client.close()
+                    self._accept_client()
+
+    def _report_settled(self, now_s: float) -> None:
+        """Reports the connections that now last longer than one that only asks for information."""
+        for connection in self._connections:
+            is_new = not connection.is_settled and not connection.has_ended
+            if is_new and now_s - connection.began_s > SETTLE_S:
+                connection.is_settled = True
+                self._on_joined()
+
+    def _accept_client(self) -> None:
+        """Accepts the connection that waits, unless there are too many."""
+        try:
+            client, _ = self._listening.accept()
+            client.settimeout(None)
+            tcp.keep_alive(client)
+        except OSError:
+            self._stop.wait(TICK_S)  # such as too many open files: the client still waits
+            return
+        if len(self._connections) < MAX_CONNECTIONS:
+            self._start_thread(self._serve, client)
+        else:
+            client.close()
 
     def _serve(self, client: socket.socket) -> None:
         """Serves a client until its direction ends. In a proxy, another thread serves the other direction."""
@@ -311,14 +318,14 @@ class WyomingRelay:
     ) -> None:
         """Passes bytes on until the source ends."""
         events = WyomingEvents(EVENT_BYTES)
-        of_far_end = target is None or source is not connection.ends[0]
+        is_client = source is connection.sockets[0]
         why = f"{peer} closed the connection"
         try:
             while data := source.recv(PIECE_BYTES):
                 stamp = Stamp(self._now_s(), self._lateness.seconds)
-                if of_far_end:
+                if target is None or not is_client:  # from the satellite, or from the proxy's server
                     self.received_s = stamp.at_s
-                self._report(events, data, stamp, sound=self._reports_sound and source is connection.ends[0])
+                self._report(events, data, stamp, sound=self._reports_sound and is_client)
                 if target is not None:
                     target.sendall(data)
             if target is not None:
@@ -340,8 +347,8 @@ class WyomingRelay:
                 connection.open_directions -= 1
                 if not connection.open_directions:
                     self._connections.remove(connection)
-                    for end in connection.ends:
-                        end.close()
+                    for connected_socket in connection.sockets:
+                        connected_socket.close()
 
     def _report(self, events: WyomingEvents, data: bytes, stamp: Stamp, *, sound: bool) -> None:
         """Reports the events that are complete, and text between them. sound: whether events with sound count."""
@@ -511,7 +518,7 @@ class Wyoming:
         satellite = options.server or options.address
         info = reported_info(satellite, INFO_CONNECT_LIMIT_S)
         if not info:
-            raise DeviceError(f"{satellite} reports nothing about itself", remedy="Correct its address")
+            raise DeviceError(f"{satellite} reports nothing about itself", remedy="Check the address")
         phrases = wake_phrases(info)
         if options.mode is not WyomingMode.PROXY or sends_detections(info):
             return SetupAdvice(phrases)
@@ -526,7 +533,9 @@ class Wyoming:
 
 def _line_profile(profile: DeviceProfile | None) -> DeviceProfile | None:
     """The profile, changed to read lines of JSON, into which the driver converts events; None without a profile."""
-    return profile and replace(profile, console=replace(profile.console, framing=Framing.LINES))
+    if profile is None:
+        return None
+    return replace(profile, console=replace(profile.console, framing=Framing.LINES))
 
 
 def _maps_sound(profile: DeviceProfile | None) -> bool:

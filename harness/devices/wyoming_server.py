@@ -61,7 +61,7 @@ class ServerLink:
         self._socket = open_connection(address)
         # A ping is nearly always under way, so this notices a satellite that is gone.
         tcp.limit_unacknowledged(self._socket, UNACKNOWLEDGED_S)
-        self._sending = threads.lock()
+        self._send_lock = threads.lock()
         self._events = WyomingEvents(EVENT_BYTES, payloads=True)
         self._early_segments: list[tuple[StreamSegment, float]] = []
         try:
@@ -75,13 +75,13 @@ class ServerLink:
         self._lines = deque[tuple[bytes, float]]()
         self.last_read: list[tuple[bytes, float]] = []
         """The lines of the last `read`, and when their events arrived or were sent."""
-        self._signals, self._signalled = socket.socketpair()
-        self._signals.setblocking(False)
+        self._signal_writer, self._signal_reader = socket.socketpair()
+        self._signal_writer.setblocking(False)
         self._jobs: queue.SimpleQueue[Callable[[], object] | None] = threads.simple_queue()  # None: the end
         self._command: CommandSound | None = None
         self._expects_command = self._plays_answer = self._payload_is_sound = False
         self._command_due_s = 0.0  # a command without enough sound ends then, on the monotonic clock
-        self._run = 0  # Number of the latest run. The words and the answer of an earlier one are dropped.
+        self._run_number = 0  # Number of the latest run. The words and the answer of an earlier one are dropped.
         self._answer_was_played = threads.event()
         self._threads = [
             threads.thread(run, name=f"wyoming {address}") for run in (self._listen, self._run_work_thread)
@@ -113,11 +113,11 @@ class ServerLink:
         return self
 
     def fileno(self) -> int:
-        return self._signalled.fileno()
+        return self._signal_reader.fileno()
 
     def read(self) -> bytes:
         """The lines that have arrived, which `last_read` has with their times; b"" at the end."""
-        if not self._signalled.recv(PIECE_BYTES) and not self._lines:
+        if not self._signal_reader.recv(PIECE_BYTES) and not self._lines:
             return b""
         self.last_read = [self._lines.popleft() for _ in range(len(self._lines))]
         return b"".join(line for line, _ in self.last_read) or b"\n"  # not the end
@@ -133,13 +133,13 @@ class ServerLink:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._answer_was_played.set()
-        listening, working = self._threads
-        if listening.ident is not None:
-            listening.join(JOIN_S)
+        reading_thread, work_thread = self._threads
+        if reading_thread.ident is not None:
+            reading_thread.join(JOIN_S)
             self._jobs.put(None)
-            working.join(JOIN_S)
-        for end in (self._socket, self._signals, self._signalled):
-            end.close()
+            work_thread.join(JOIN_S)
+        for open_socket in (self._socket, self._signal_writer, self._signal_reader):
+            open_socket.close()
 
     # The thread that reads
 
@@ -162,7 +162,7 @@ class ServerLink:
         finally:
             self._cut_off_command()
             with contextlib.suppress(OSError):
-                self._signals.shutdown(socket.SHUT_WR)
+                self._signal_writer.shutdown(socket.SHUT_WR)
 
     def _receive(self) -> bytes:
         """The next bytes from the satellite. A command whose sound does not come in time ends meanwhile."""
@@ -192,10 +192,10 @@ class ServerLink:
             case "ping":
                 self._send("pong", data)
             case "info":
-                self._use.tell(DeviceDescribed(self._use.id, Stamp(at_s), _describe(data)))
+                self._use.report(DeviceDescribed(self._use.id, Stamp(at_s), _describe(data)))
             case "run-pipeline" if data.get("start_stage") == "asr":
                 self._cut_off_command()
-                self._run += 1
+                self._run_number += 1
                 self._answer_was_played.set()  # or it was cut off
                 self._expects_command, self._plays_answer = True, data.get("end_stage") == "tts"
                 self._command_due_s = threads.monotonic() + self._use.limit_s + SOUND_GRACE_S
@@ -203,13 +203,15 @@ class ServerLink:
             case "run-pipeline" if data.get("start_stage") == "wake":
                 raise DeviceError(
                     f"{self._address} leaves wake word detection to its server",
-                    remedy="Give it a wake word service (--wake-uri), or write mode: proxy",
+                    remedy="Start the satellite with a wake word service (--wake-uri), or set `mode: proxy`",
                 )
             case "audio-chunk" if self._expects_command:
                 rate_hz, channels = _sound_format(data)
                 self._command = self._command or CommandSound(rate_hz, channels, self._use.limit_s)
                 if (rate_hz, channels) != (self._command.rate_hz, self._command.channels):
-                    raise DeviceError("the satellite changed its sound format in a command", remedy="Restart it")
+                    raise DeviceError(
+                        "the satellite changed its sound format in a command", remedy="Restart the satellite"
+                    )
             case "played":
                 self._answer_was_played.set()
             case "audio-stop" if self._expects_command:
@@ -219,7 +221,7 @@ class ServerLink:
         """Ends a command: its sound is stored and answered."""
         self._expects_command, command, self._command = False, self._command, None
         self._send_and_report("voice-stopped")
-        self._jobs.put(partial(self._answer, command, self._run))
+        self._jobs.put(partial(self._answer, command, self._run_number))
 
     def _cut_off_command(self) -> None:
         """Ends a command that was cut off: its sound is stored."""
@@ -260,7 +262,7 @@ class ServerLink:
             self._handle_words(run, "")
         elif recogniser is not None:
             recogniser.transcribe_later(waveform, lambda words: self._jobs.put(partial(self._handle_words, run, words)))
-        elif run == self._run:
+        elif run == self._run_number:
             self._send_no_words(ends=False)
             self._speak_answer(run, "")
 
@@ -269,10 +271,10 @@ class ServerLink:
 
         The satellite would take them for the words of its present command.
         """
-        if run != self._run:
+        if run != self._run_number:
             return
         if isinstance(words, HarnessError):
-            self._use.tell(Unread(self._use.id, Stamp(self._use.now_s()), f"the recogniser failed: {words}"))
+            self._use.report(Unread(self._use.id, Stamp(self._use.now_s()), f"the recogniser failed: {words}"))
             self._send("error", {"text": "the recogniser failed", "code": "stt-stream-failed"})
             self._send_no_words()
         elif not words.strip():
@@ -302,7 +304,7 @@ class ServerLink:
         try:
             samples = answerer.speak(text)
         except HarnessError as error:
-            self._use.tell(LogLine(self._use.id, Stamp(self._use.now_s()), f"the answer was not spoken: {error}"))
+            self._use.report(LogLine(self._use.id, Stamp(self._use.now_s()), f"the answer was not spoken: {error}"))
             self._report_end()
             return
         self._answer_was_played.clear()
@@ -314,7 +316,7 @@ class ServerLink:
         self._send("audio-stop", {"timestamp": 1000 * len(samples) // ANSWER_HZ})
         until_s = threads.monotonic() + len(samples) / ANSWER_HZ + PLAYED_LATE_S
         while not self._answer_was_played.wait(min(PING_INTERVAL_S, max(0.0, until_s - threads.monotonic()))):
-            if run != self._run:
+            if run != self._run_number:
                 return
             if threads.monotonic() >= until_s:
                 self._report_end()
@@ -325,7 +327,7 @@ class ServerLink:
         """Reports the end of a command for which the satellite reports none."""
         self._queue_line(PIPELINE_ENDED, self._use.now_s())
 
-    # Both
+    # Both threads
 
     def _send_and_report(self, kind: str, data: dict[str, object] | None = None) -> None:
         """Sends an event, and reports it with the time at which it was sent."""
@@ -338,14 +340,14 @@ class ServerLink:
         header: dict[str, object] = {"type": kind, "data": data or {}}
         if payload:
             header["payload_length"] = len(payload)
-        with self._sending:
+        with self._send_lock:
             self._socket.sendall(json.dumps(header).encode() + b"\n" + payload)
 
     def _queue_line(self, line: bytes, at_s: float) -> None:
         """Queues a line for `read`, and wakes its reader."""
         self._lines.append((line, at_s))
         with contextlib.suppress(OSError):  # full: the reader will look anyway
-            self._signals.send(b"\0")
+            self._signal_writer.send(b"\0")
 
 
 def open_connection(address: str, limit_s: float = CONNECT_LIMIT_S) -> socket.socket:

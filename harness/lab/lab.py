@@ -75,7 +75,7 @@ class Lab:
         If a part has died, only that part starts again, with the same room, port and settings. A session that uses
         the lab continues. Raises InputError if the lab runs with other settings or another room than requested.
         """
-        chosen = named_room(room or DEFAULT_ROOM)
+        lab_room = named_room(room or DEFAULT_ROOM)
         settings = AssistantSettings() if settings_path is None else read_settings(settings_path)
         with self._lock():
             self.started = ()
@@ -83,19 +83,19 @@ class Lab:
             self._await_killed_parts()
             missing = tuple(part for part in PARTS if not self._is_alive(part))
             if state is not None and missing != PARTS:
-                self._refuse_others(state, settings_path, room)
+                self._refuse_other_settings(state, settings_path, room)
                 if not missing:
                     return False
-                settings_text = state.get("settings")
-                settings_path = Path(str(settings_text)) if settings_text else None
-                chosen = named_room(str(state["room"]))
+                saved_path = state.get("settings")
+                settings_path = Path(str(saved_path)) if saved_path else None
+                lab_room = named_room(str(state["room"]))
                 if settings_path is not None and ASSISTANT in missing:
                     settings = read_settings(settings_path)
             else:
                 self._end_all()
                 state, missing = {}, PARTS
             try:
-                self._start_parts(missing, state, settings, settings_path, chosen)
+                self._start_parts(missing, state, settings, settings_path, lab_room)
                 self.started = missing
             except BaseException:
                 # Also for Ctrl-C: a lab runs as a whole or not at all.
@@ -192,7 +192,7 @@ class Lab:
             server.start()
             if server.pid is None:
                 raise LabError("the sound server did not report its process number")
-            self._remember(SOUND, server.pid)
+            self._save_pid(SOUND, server.pid)
         except BaseException:
             # There is no pid file yet, so another command would not find the process.
             server.stop()
@@ -208,7 +208,7 @@ class Lab:
         return state if isinstance(state, dict) and state.get("room") in ROOMS else None
 
     @staticmethod
-    def _refuse_others(state: Mapping[str, object], settings_path: Path | None, room: str | None) -> None:
+    def _refuse_other_settings(state: Mapping[str, object], settings_path: Path | None, room: str | None) -> None:
         """Raises InputError if settings or a room named by the user differ from those of the running lab.
 
         Another lab would spoil a measurement.
@@ -238,7 +238,7 @@ class Lab:
 
     def _start(self, part: str, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
         self.log_path(part).unlink(missing_ok=True)
-        self._remember(part, start_detached(arguments, environment, self.log_path(part)))
+        self._save_pid(part, start_detached(arguments, environment, self.log_path(part)))
 
     def _await(self, part: str, ready: Callable[[], bool], limit_s: float) -> None:
         """Waits until a part is ready. Raises LabError if it exits, or is not ready in time."""
@@ -252,7 +252,7 @@ class Lab:
                 raise LabError(f"the {part} {problem}: {detail}", remedy=f"Read {self.log_path(part)}")
             time.sleep(_POLL_S)
 
-    def _remember(self, part: str, pid: int) -> None:
+    def _save_pid(self, part: str, pid: int) -> None:
         """Writes the pid file of a part. Raises LabError if its process is gone already."""
         process = process_of_pid(pid)
         if process is None:
@@ -289,30 +289,37 @@ class Lab:
 
     def _health(self, part: str) -> tuple[str, bool]:
         """The state of a running part in words, and whether that is as it should be."""
-        match part:
-            case "sound server":
-                environment = {**os.environ, **LabSoundServer(self.folder).environment()}
-                try:
-                    process = subprocess.run(
-                        ["pactl", "info"], env=environment, capture_output=True, timeout=1.5, check=False
-                    )
-                except (OSError, subprocess.TimeoutExpired):
-                    return "does not answer", False
-                return ("answers", True) if process.returncode == 0 else ("refuses", False)
-            case "broker":
-                try:
-                    port = int((self.folder / "broker.port").read_text(encoding="ascii"))
-                    with socket.create_connection((HOST, port), timeout=1.0):
-                        return f"{HOST}:{port}", True
-                except (OSError, ValueError):
-                    return "does not answer", False
-            case _:
-                status = self._assistant_status()
-                at_s = status.get("at_s")
-                age_s = time.monotonic() - at_s if isinstance(at_s, float) else float("inf")
-                if age_s > _STALE_S:
-                    return f"frozen, last heartbeat {seconds(age_s)} ago", False
-                return str(status.get("state")), True
+        if part == SOUND:
+            return self._sound_server_health()
+        if part == BROKER:
+            return self._broker_health()
+        return self._assistant_health()
+
+    def _sound_server_health(self) -> tuple[str, bool]:
+        environment = {**os.environ, **LabSoundServer(self.folder).environment()}
+        try:
+            process = subprocess.run(["pactl", "info"], env=environment, capture_output=True, timeout=1.5, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            return "does not answer", False
+        return ("answers", True) if process.returncode == 0 else ("refuses", False)
+
+    def _broker_health(self) -> tuple[str, bool]:
+        try:
+            port = int((self.folder / "broker.port").read_text(encoding="ascii"))
+            with socket.create_connection((HOST, port), timeout=1.0):
+                return f"{HOST}:{port}", True
+        except (OSError, ValueError):
+            return "does not answer", False
+
+    def _assistant_health(self) -> tuple[str, bool]:
+        status = self._assistant_status()
+        heartbeat_s = status.get("at_s")
+        if not isinstance(heartbeat_s, float):
+            return "no heartbeat yet", False
+        age_s = time.monotonic() - heartbeat_s
+        if age_s > _STALE_S:
+            return f"frozen, last heartbeat {seconds(age_s)} ago", False
+        return str(status.get("state")), True
 
     @property
     def _assistant_path(self) -> Path:

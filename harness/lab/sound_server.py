@@ -47,7 +47,7 @@ class Ear(StrEnum):
 MONITOR_SINK = "monitor"
 """Headphones at the bench: a sink that no microphone hears."""
 
-LEGS: dict[Mouth, tuple[Ear, ...]] = {
+REACHED_EARS: dict[Mouth, tuple[Ear, ...]] = {
     Mouth.NEAR: (Ear.HARNESS, Ear.DEVICE),
     Mouth.FAR: (Ear.HARNESS, Ear.DEVICE),
     Mouth.DEVICE: (Ear.HARNESS, Ear.DEVICE),
@@ -65,7 +65,7 @@ class Room:
 
     def gain_db(self, mouth: Mouth, ear: Ear) -> float:
         """The gain of a path. Raises KeyError if there is no such path."""
-        if ear not in LEGS[mouth]:
+        if ear not in REACHED_EARS[mouth]:
             raise KeyError(f"{mouth} does not reach {ear}")
         return self.gains_db.get((mouth, ear), 0.0)
 
@@ -118,7 +118,7 @@ class LabSoundServer:
         self._readers: list[ChildProcess] = []
         room = ROOMS["anechoic"]
         self._gains_db: dict[tuple[Mouth, Ear], float | None] = {
-            (mouth, ear): room.gain_db(mouth, ear) for mouth, ears in LEGS.items() for ear in ears
+            (mouth, ear): room.gain_db(mouth, ear) for mouth, ears in REACHED_EARS.items() for ear in ears
         }
 
     def environment(self) -> dict[str, str]:
@@ -168,15 +168,17 @@ class LabSoundServer:
             )
         self._await(lambda: len(self._list("source-outputs")) >= len(self._readers), "its readers did not start")
         for (mouth, ear), gain_db in self._gains_db.items():
-            self._set_leg(mouth, ear, gain_db)
+            self._apply_gain(mouth, ear, gain_db)
         # Only now may others connect: a client that connects before the readers would get other latencies.
-        self._pactl("load-module", _PROTOCOL, *_OPEN_DOOR, f"socket={self.folder / 'native'}")
+        self._pactl("load-module", _PROTOCOL, *_WITHOUT_COOKIE, f"socket={self.folder / 'native'}")
         return self.environment()
 
     def adopt(self, pid: int) -> None:
         """Takes over a daemon that another process started on this folder, to configure and stop it."""
         if not self._is_ours(pid):
-            raise LabError(f"process {pid} is not the sound server of {self.folder}", remedy="harness admin lab up")
+            raise LabError(
+                f"process {pid} is not the sound server of {self.folder}", remedy="Start the lab: harness admin lab up"
+            )
         self.pid = pid
         self._child = None
 
@@ -203,7 +205,7 @@ class LabSoundServer:
 
     def use_room(self, room: Room) -> None:
         """Sets the gain of every path. The gains are kept when this object starts the server again."""
-        for mouth, ears in LEGS.items():
+        for mouth, ears in REACHED_EARS.items():
             for ear in ears:
                 self.set_path_gain(mouth, ear, room.gain_db(mouth, ear))
 
@@ -211,24 +213,25 @@ class LabSoundServer:
         """Sets the level of a mouth at an ear, in dB ≤ 0; None mutes the path. Takes effect within about 50 ms."""
         if gain_db is not None and not gain_db <= 0:
             raise LabError(f"a path's gain must be at most 0 dB, not {gain_db}")
-        self._set_leg(Mouth(mouth), Ear(ear), gain_db)
+        self._apply_gain(Mouth(mouth), Ear(ear), gain_db)
         self._gains_db[Mouth(mouth), Ear(ear)] = gain_db
 
-    def _set_leg(self, mouth: Mouth, ear: Ear, gain_db: float | None) -> None:
+    def _apply_gain(self, mouth: Mouth, ear: Ear, gain_db: float | None) -> None:
         """Sets volume and mute of a path in the daemon."""
-        leg = str(self._sink_input_index(mouth, ear))
+        sink_input = str(self._sink_input_index(mouth, ear))
         if gain_db is not None:
             volume = round(_UNITY * 10 ** (gain_db / 60))
-            self._pactl("set-sink-input-volume", leg, str(volume))
-        self._pactl("set-sink-input-mute", leg, "1" if gain_db is None else "0")
+            self._pactl("set-sink-input-volume", sink_input, str(volume))
+        self._pactl("set-sink-input-mute", sink_input, "1" if gain_db is None else "0")
 
     def _sink_input_index(self, mouth: Mouth, ear: Ear) -> int:
         """Index of the sink input through which a mouth's combine sink plays into an ear."""
         sinks = {sink["index"]: sink for sink in self._list("sinks")}
         owner = next((str(sink["owner_module"]) for sink in sinks.values() if sink["name"] == mouth.value), None)
-        for leg in self._list("sink-inputs"):
-            if str(leg["owner_module"]) == owner and sinks.get(leg["sink"], {}).get("name") == ear.value:
-                return int(leg["index"])
+        for sink_input in self._list("sink-inputs"):
+            ear_sink = sinks.get(sink_input["sink"], {})
+            if str(sink_input["owner_module"]) == owner and ear_sink.get("name") == ear.value:
+                return int(sink_input["index"])
         raise LabError(
             f"the sound server has no path from {mouth} to {ear}",
             remedy="Restart the lab: harness admin lab down, then harness admin lab up",
@@ -236,8 +239,8 @@ class LabSoundServer:
 
     def _list(self, kind: str) -> list[dict[str, Any]]:
         """The daemon's objects of a kind, as `pactl list` has them."""
-        entries: list[dict[str, Any]] = json.loads(self._pactl("-f", "json", "list", kind))
-        return entries
+        objects: list[dict[str, Any]] = json.loads(self._pactl("-f", "json", "list", kind))
+        return objects
 
     def _pactl(self, *arguments: str, limit_s: float = 3.0) -> str:
         """Runs pactl, and returns its output. Raises LabError if the daemon does not answer in time, or refuses."""
@@ -261,14 +264,13 @@ class LabSoundServer:
         return result.stdout
 
     def _own_environment(self) -> dict[str, str]:
-        # LC_ALL: numbers with a point, messages in English. HOME is not needed and may not be writable.
-        no_dbus = f"unix:path={self.folder / 'no-dbus'}"
+        # LC_ALL: numbers with a point, and messages in English. HOME is not needed and may not be writable.
         return {
             **os.environ,
             **self.environment(),
             "PULSE_SERVER": f"unix:{self.folder / 'own'}",
             "PULSE_CONFIG": str(self.folder / "daemon.conf"),
-            "DBUS_SESSION_BUS_ADDRESS": no_dbus,
+            "DBUS_SESSION_BUS_ADDRESS": f"unix:path={self.folder / 'no-dbus'}",  # does not exist
             "LC_ALL": "C",
         }
 
@@ -306,11 +308,11 @@ class LabSoundServer:
     def _is_ours(self, pid: int) -> bool:
         """Whether that process is a daemon that was started on this folder, and not a zombie."""
         try:
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
             return False
         # A zombie has no command line.
-        return words[0].endswith(b"pulseaudio") and os.fsencode(self.folder / "lab.pa") in words
+        return arguments[0].endswith(b"pulseaudio") and os.fsencode(self.folder / "lab.pa") in arguments
 
     def _write_files(self) -> None:
         """Writes all configuration files, and removes what an earlier daemon left."""
@@ -337,11 +339,11 @@ class LabSoundServer:
 
     def _script(self) -> tuple[str, ...]:
         """The lines of lab.pa, which make the sinks of the room."""
-        lines = [" ".join(("load-module", _PROTOCOL, *_OPEN_DOOR, f"socket={self.folder / 'own'}"))]
+        lines = [" ".join(("load-module", _PROTOCOL, *_WITHOUT_COOKIE, f"socket={self.folder / 'own'}"))]
         sound = f"rate={RATE_HZ} channels=1 channel_map=mono"
         # norewinds: without it, streams stall for 1.6 s when they start.
         lines += [f"load-module module-null-sink sink_name={ear} {sound} format=s16le norewinds=1" for ear in Ear]
-        for mouth, ears in LEGS.items():
+        for mouth, ears in REACHED_EARS.items():
             slaves = ",".join(ears)
             combine = f"load-module module-combine-sink sink_name={mouth} slaves={slaves} {sound}"
             lines.append(f"{combine} adjust_time=0 resample_method=trivial")
@@ -350,7 +352,7 @@ class LabSoundServer:
 
 
 _PROTOCOL = "module-native-protocol-unix"
-_OPEN_DOOR = ("auth-anonymous=1", "auth-cookie-enabled=0")
+_WITHOUT_COOKIE = ("auth-anonymous=1", "auth-cookie-enabled=0")
 """Options that allow clients without a cookie: only the owner may enter the folder of the socket."""
 
 _READER = ("parec", f"--rate={RATE_HZ}", "--channels=1", "--format=s16le", "--latency-msec=10")

@@ -51,6 +51,14 @@ def fixed(value: float | None, decimals: int, unit: str = "") -> str:
     return (text.removeprefix("-") if float(text) == 0 else text) + (unit and f" {unit}")
 
 
+def data_size(size_bytes: int) -> str:
+    """A number of bytes: `33.55 MB`, `20 GB`, in powers of 1000; `1,024 bytes` below 1 MB."""
+    for unit_bytes, unit in ((10**9, "GB"), (10**6, "MB")):
+        if size_bytes >= unit_bytes:
+            return f"{exact(size_bytes / unit_bytes, 4)} {unit}"
+    return f"{size_bytes:,} bytes"
+
+
 def signed(value: float, decimals: int | None = None) -> str:
     """A difference: `+0.42`, `-12.0`. What is rounded to zero is never negative.
 

@@ -299,6 +299,16 @@ class Trial:
         return (self.loudspeaker,) if self.listening is None else self.listening.players
 
     @property
+    def is_prime(self) -> bool:
+        """Whether it primes the device in a memory probe."""
+        return self.memory is not None and not self.memory.primed_by
+
+    @property
+    def is_follow_up(self) -> bool:
+        """Whether it asks the follow-up in a memory probe."""
+        return self.memory is not None and bool(self.memory.primed_by)
+
+    @property
     def noise_players(self) -> tuple[str, ...]:
         """Ids of loudspeakers that play nothing but noise."""
         return () if self.recipe.noise is None else tuple(player for player, _ in self.recipe.noise.players)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from harness.base.clocks import HostClock
 from harness.base.places import runtime_folder
 from harness.base.plugins import Group, load
-from harness.devices.declared import Abilities, About, DescribesDevice, abilities, driver_taking, far_end, options_of
+from harness.devices.declared import Abilities, About, DescribesDevice, abilities, driver_with_keys, far_end, options_of
 from harness.devices.profiles.profile import load_profile
 from harness.model import observation as seen_by
 from harness.model.bench import Bench, DeviceProfile
@@ -80,7 +80,7 @@ def task_devices(model: str, settings: Mapping[str, str]) -> tuple[ReachableDevi
             f"the profile {profile.id!r} does not say how to reach the device",
             remedy="Set port=/dev/… or usb=…, or address=host:port of a broker; or use a bench: device:bench.yaml#ID",
         )
-    driver = driver_taking(places, profile)
+    driver = driver_with_keys(places, profile)
     return (_check_injects(ReachableDevice(profile.id, driver, options_of(driver, assignments), profile)),)
 
 

@@ -225,9 +225,9 @@ class SoundInCondition:
         yield self._rendering if self._rendering is not None else self._render()
 
     def _render(self) -> npt.NDArray[np.int16]:
-        from harness.devices.active_play import quantised  # imported here, since conditions are rarely used
+        from harness.devices.active_play import to_pcm  # imported here, since conditions are rarely used
 
-        return quantised(self._renderer.render(self._recipe).waveform, self.rate_hz)
+        return to_pcm(self._renderer.render(self._recipe).waveform, self.rate_hz)
 
 
 class PaddedSound:

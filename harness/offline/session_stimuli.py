@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from harness.base.places import SessionFolder
 from harness.base.ports import OfflineEngine, Renders, ScoresSound, SpotsPhrases
-from harness.devices.active_play import quantised
+from harness.devices.active_play import to_pcm
 from harness.model.errors import EngineError, HarnessError, InputError, LogError
 from harness.model.numbers import fixed
 from harness.model.observation import LogLine, StimulusHeard
@@ -145,7 +145,7 @@ def detect_in_session(
     for done, play in enumerate(plays):
         progress(done, len(plays))
         try:
-            samples = quantised(stimuli.sound(play, renders), rate_hz)
+            samples = to_pcm(stimuli.sound(play, renders), rate_hz)
             spots, tracks = _play_with_retries(engine, samples)
         except (EngineError, LogError) as error:
             left_out[play.row.play_id] = str(error)
@@ -174,7 +174,7 @@ def _detect_continuously(
         for done, play in enumerate(plays):
             progress(done, len(plays))
             try:
-                samples = quantised(stimuli.sound(play, renders), rate_hz)
+                samples = to_pcm(stimuli.sound(play, renders), rate_hz)
             except LogError as error:
                 left_out[play.row.play_id] = str(error)
                 continue

@@ -28,7 +28,7 @@ from harness.offline.figures.comparison import Clusters
 from harness.rating.figures.categories import Figure, counts_as
 from harness.rating.figures.judged_responses import QueryOutcome, RatedTrial, rated_trials, read_sessions
 from harness.report.session import WholeSession, limits_of, read_session
-from harness.session.figures.effects import right_of_known
+from harness.session.figures.effects import right_effects
 from harness.session.figures.progress import normalisation_of, totals_of
 from harness.session.figures.trials import TrialProgress, heard_in
 from harness.session.log.reader import later_rows, read_scenario
@@ -293,10 +293,10 @@ class _DeviceResults:
         """For each trial, its partners, cluster and labels, without a value."""
 
     def add(
-        self, measure: Measure, trial: Trial, count: float, out_of: float = 1, time: MeasuredDuration | None = None
+        self, measure: Measure, trial: Trial, count: float, total: float = 1, time: MeasuredDuration | None = None
     ) -> None:
         """Adds a value of a trial that `add_query` or `add_plays` has added."""
-        self.units[measure].append(replace(self._empty_units[trial.id], count=count, of=out_of, time=time))
+        self.units[measure].append(replace(self._empty_units[trial.id], count=count, total=total, time=time))
 
     def _add_trial(self, trial: Trial, stimulus: str) -> None:
         labels = {axis: label for axis, label in trial.conditions if axis in self._varying}
@@ -326,9 +326,9 @@ class _DeviceResults:
         response = progress.response
         if trial.effect is not None and response is not None:
             effect = session.progress.effects.get((trial.id, response.take, response.attempt))
-            right_effects = right_of_known([] if effect is None else [effect])
-            if right_effects.total:
-                self.add(Measure.EFFECTS, trial, right_effects.count)
+            right_share = right_effects([] if effect is None else [effect])
+            if right_share.total:
+                self.add(Measure.EFFECTS, trial, right_share.count)
         for measure, p50 in ((Measure.LATENCY, totals.latency.p50), (Measure.WAKE_DELAY, totals.wake_delay.p50)):
             if p50 is not None:
                 self.add(measure, trial, 1, time=MeasuredDuration(p50.value_s, p50.clock_error_s))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import soundfile
 
 from harness.base.foreign import plain_text
-from harness.devices.active_play import quantised
+from harness.devices.active_play import to_pcm
 from harness.model.errors import HarnessError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed, moment
@@ -162,7 +162,7 @@ class EvaluationCases:
                 samples = _read_samples(path, rate_hz, first, last, resample=header.evaluation.resample)
             else:
                 recipe = condition.recipe(path, rate_hz)
-                samples = quantised(self._renderer.render(recipe).waveform, rate_hz)[first:last]
+                samples = to_pcm(self._renderer.render(recipe).waveform, rate_hz)[first:last]
         except (UnusableSound, OSError, HarnessError):
             self._sounds.unreadable += 1
             return ListedCase(title, lines, HeardSound("", title, None), curve)

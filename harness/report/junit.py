@@ -35,11 +35,11 @@ from harness.session.figures.trials import (
 from harness.session.figures.understood_trials import frame_of, understood_of
 from harness.session.log.reader import LogReader, later_rows, read_scenario
 from harness.session.summary import disturbance_lines
-from harness.session.wording import OUTCOME_WORDS, connection_in_words, in_words
+from harness.session.wording import OUTCOME_WORDS, cause_in_words, connection_in_words
 from harness.statistics.intervals import Interval, Share
 from harness.statistics.text import TOO_FEW_VOICES, measured
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict
-from harness.understanding.reported_frames import compared, parts_of, verdict_in_words, written
+from harness.understanding.reported_frames import frame_line, parts_line, parts_of, verdict_in_words
 from harness.wake.reports.figures_text import consistent_words, pause_words, phrase_in_words, review_in_words
 from harness.wake.requests import GapRequests, shortest_pause
 from harness.wake.wake_plays import CommandResult, HeardWake, Play
@@ -360,7 +360,7 @@ def _outcome_reason(outcome: Outcome | None, cause: str, lines: Iterable[str]) -
         return None
     message = OUTCOME_WORDS[outcome]
     if cause:
-        message += f" ({plain_text(in_words(cause))})"
+        message += f" ({plain_text(cause_in_words(cause))})"
     return Reason(verdict, outcome.value, message, "\n".join(lines))
 
 
@@ -417,7 +417,7 @@ def _frame_lines(trial: TrialProgress) -> Iterator[str]:
     if expected is None:
         return
     any_slots = ", with any slots" if expected.slots is None else ""
-    yield f"expected: {written(expected.intents, expected.slots)}{any_slots}"
+    yield f"expected: {frame_line(expected.intents, expected.slots)}{any_slots}"
     for attempt in tested_attempts(trial.counting) if trial.counting else ():
         yield from _attempt_lines(trial.trial, attempt)
 
@@ -434,11 +434,11 @@ def _frame_reason(trial: TrialProgress, lines: Iterable[str]) -> Reason | None:
     if frame.right is not False:
         return None
     reason_type = "slots_differ" if frame.intents else "intents_differ"
-    expected = written(expected_frame.intents, expected_frame.slots)
+    expected = frame_line(expected_frame.intents, expected_frame.slots)
     if understanding is None or understanding.intents is None:
         message = f"expected {expected}; the operator reports that it was not understood"
     else:
-        message = f"expected {expected}; understood {written(understanding.intents, understanding.slots)}"
+        message = f"expected {expected}; understood {frame_line(understanding.intents, understanding.slots)}"
     return Reason(CaseVerdict.FAILURE, reason_type, message, "\n".join(lines))
 
 
@@ -446,9 +446,9 @@ def _attempt_lines(trial: Trial, attempt: AttemptProgress) -> Iterator[str]:
     understanding = attempt.verdict.understood if attempt.verdict else None
     if understanding is None or attempt.verdict is None:
         return
-    detail = "" if understanding.intents is None else f": {written(understanding.intents, understanding.slots)}"
+    detail = "" if understanding.intents is None else f": {frame_line(understanding.intents, understanding.slots)}"
     yield f"attempt {attempt.attempt}: {verdict_in_words(understanding)}{detail}"
-    difference = "" if understanding.right else compared(parts_of(trial, attempt.verdict))
+    difference = "" if understanding.right else parts_line(parts_of(trial, attempt.verdict))
     if difference:
         yield f"    {difference}"
 

@@ -68,8 +68,8 @@ from harness.statistics import text
 from harness.statistics.intervals import Interval, Share, is_exact_enough
 from harness.statistics.verdict import LimitVerdict, worst
 from harness.understanding.counts import Rule
-from harness.understanding.reports.score_html import selection
 from harness.understanding.reports.score_text import SystemReport, interval_unit, label_table
+from harness.understanding.reports.shown_utterances import selection
 from harness.understanding.scoring import count_system, score
 from harness.wake.reports.figures_text import (
     correction_note,

@@ -247,7 +247,7 @@ def _read_trend_session(
 
 def _trend_value(followed: TrendMeasure, units: Sequence[ComparedUnit]) -> TrendValue | None:
     """The value of a measure in a session, from its trials; None if it has none. A WER is without its interval."""
-    count, total = sum(unit.count for unit in units), sum(unit.of for unit in units)
+    count, total = sum(unit.count for unit in units), sum(unit.total for unit in units)
     if not total:
         return None
     match followed.measure.counted:

@@ -280,7 +280,7 @@ def _attempt_json(trial: Trial, attempt: AttemptProgress) -> Json:
 def _part_json(part: FramePart) -> Json:
     """An intent or a slot of a frame."""
     fields: Json = {"mark": part.mark.value}
-    if part.slot:
+    if part.is_slot:
         fields |= {"slot": part.name, "value": part.value}
     else:
         fields |= {"intent": part.name}

@@ -32,7 +32,7 @@ from harness.base.progress import tracked
 from harness.base.whole_file import FREE_SPACE, atomic_folder, atomic_stream, disk_errors
 from harness.model.errors import InputError, LogError, Place
 from harness.model.frozen import frozen
-from harness.model.numbers import exact
+from harness.model.numbers import data_size, exact
 from harness.session.log.database import resume_lock
 from harness.session.log.reader import LogFindings, check
 
@@ -97,7 +97,10 @@ def suffix_of(target: Path) -> str:
     for suffix in (TAR, ZIP):
         if target.name.endswith(suffix) and target.name != suffix:
             return suffix
-    raise InputError(f"{plain_text(str(target))}: this format is not supported", remedy=f"Use a name in {TAR} or {ZIP}")
+    raise InputError(
+        f"{plain_text(str(target))}: this format is not supported",
+        remedy=f"Use a file name that ends in {TAR} or {ZIP}",
+    )
 
 
 def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
@@ -108,7 +111,7 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
     """
     suffix = suffix_of(target)
     if os.path.lexists(target):
-        raise InputError(f"{target} exists", remedy="Choose another file with -o, or remove it first")
+        raise InputError(f"{target} exists", remedy="Choose another file with -o, or remove this one first")
     session = SessionFolder(folder).demand()
     with resume_lock(session), disk_errors(f"{target} cannot be written", FREE_SPACE):
         findings = check(folder)
@@ -121,7 +124,7 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
         files = tuple(_packed_file(folder, name) for name in tracked(names, "Reading files"))
         manifest = PackManifest(__version__, findings.rows, findings.clips or 0, findings.sealed, files)
         if target.absolute().is_relative_to(folder.absolute()):
-            raise InputError(f"{target} lies inside the session", remedy="Choose a file elsewhere with -o")
+            raise InputError(f"{target} lies inside the session", remedy="Choose a file outside the session with -o")
         with atomic_stream(target) as stream, _member_writer(stream, suffix) as add:
             # The manifest does not name the folder, which may have been renamed.
             manifest_json = _MANIFESTS.dump_json(manifest, indent=1)
@@ -138,7 +141,8 @@ def _pack_file(path: Path, file: PackedFile, add: _AddMember) -> None:
         add(file.name, file.bytes, hashed)
         if hashed.sha256.hexdigest() != file.sha256 or source.read(1):
             raise LogError(
-                f"{path} changed while it was packed", remedy="Wait until no one is rating it, then try again"
+                f"{path} changed while it was packed",
+                remedy="Wait until nobody is rating the session, then pack it again",
             )
 
 
@@ -185,7 +189,7 @@ def _unpack_file(member: Member | None, file: PackedFile, path: Path) -> None:
         raise _refusal(f"it is cut short: {_show(file.name)} is missing")
     name, size, source = member
     if name != ROOT + file.name or size != file.bytes:
-        raise _refusal(f"{_show(name)} ({size} bytes) was found instead of {_show(file.name)} ({file.bytes} bytes)")
+        raise _refusal(f"{_show(name)} ({size:,} bytes) was found instead of {_show(file.name)} ({file.bytes:,} bytes)")
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("xb") as sink:
         hashed = _HashingReader(source)
@@ -202,12 +206,17 @@ def _file_names(folder: Path) -> Iterator[str]:
         if stat.S_ISDIR(mode):
             continue
         if not stat.S_ISREG(mode):
-            raise LogError(f"{_show(str(path))} is not a regular file", remedy="Move it out of the session, then pack")
+            raise LogError(
+                f"{_show(str(path))} is not a regular file", remedy="Move the file out of the session, then pack again"
+            )
         is_left_over = name.endswith(("-shm", ".part")) or (name.endswith("-wal") and not path.stat().st_size)
         if name in _NOT_PACKED or is_left_over:
             continue
         if problem := names.add(ROOT + name):
-            raise LogError(f"{_show(str(path))} cannot be packed: {problem}", remedy="Rename it, or move it out")
+            raise LogError(
+                f"{_show(str(path))} cannot be packed: {problem}",
+                remedy="Rename the file, or move it out of the session",
+            )
         yield name
 
 
@@ -252,7 +261,9 @@ def _member_writer(stream: BinaryIO, suffix: str) -> Iterator[_AddMember]:
                 try:
                     tar.addfile(tar_info, source)
                 except ValueError as error:
-                    raise LogError(f"{_show(name)} does not fit into {TAR}: {error}", remedy=f"Use {ZIP}") from error
+                    raise LogError(
+                        f"{_show(name)} does not fit into {TAR}: {error}", remedy=f"Use a {ZIP} file"
+                    ) from error
 
             yield add_to_tar
     else:
@@ -351,7 +362,7 @@ def _read_manifest(members: Iterator[Member], stream: BinaryIO, limits: UnpackLi
     if name != ROOT + MANIFEST:
         raise _refusal(f"it is not a session archive: it begins with {_show(name)}, not with the manifest")
     if size > _MAX_MANIFEST_BYTES:
-        raise _refusal(f"its manifest has {size} bytes; at most {_MAX_MANIFEST_BYTES} are accepted")
+        raise _refusal(f"its manifest has {data_size(size)}; at most {data_size(_MAX_MANIFEST_BYTES)} are accepted")
     try:
         manifest = decode(_MANIFESTS, _read_exactly(source, size))
     except CodecError as error:
@@ -359,18 +370,20 @@ def _read_manifest(members: Iterator[Member], stream: BinaryIO, limits: UnpackLi
     names = _NameCheck()
     _demand_name(names, ROOT + MANIFEST)
     if len(manifest.files) > _MAX_MEMBERS:
-        raise _refusal(f"it has {len(manifest.files)} files; at most {_MAX_MEMBERS} are accepted")
+        raise _refusal(f"it has {len(manifest.files):,} files; at most {_MAX_MEMBERS:,} are accepted")
     for file in manifest.files:
         _demand_name(names, ROOT + file.name)
         if file.bytes < 0:
             raise _refusal(f"{_show(file.name)} has {file.bytes} bytes")
     total, archive_bytes = sum(file.bytes for file in manifest.files), os.fstat(stream.fileno()).st_size
     if total > limits.bytes:
-        raise InputError(f"it contains {total} bytes; at most {limits.bytes} are accepted", remedy="Raise --max-size")
-    if total > max(_RATIO_EXEMPT_BYTES, limits.ratio * archive_bytes):
         raise InputError(
-            f"it would expand from {archive_bytes} to {total} bytes, more than {exact(limits.ratio)} times its size",
-            remedy="Raise --max-ratio",
+            f"it contains {data_size(total)}; at most {data_size(limits.bytes)} are accepted", remedy="Raise --max-size"
+        )
+    if total > max(_RATIO_EXEMPT_BYTES, limits.ratio * archive_bytes):
+        growth = f"from {data_size(archive_bytes)} to {data_size(total)}"
+        raise InputError(
+            f"it would expand {growth}, more than {exact(limits.ratio)} times its size", remedy="Raise --max-ratio"
         )
     return manifest
 
@@ -419,7 +432,7 @@ def _tar_members(stream: BinaryIO) -> Iterator[Member]:
         _read_exactly(source, content.remaining_bytes + padding_bytes)
     # After the first block of zeros only zeros may follow, at most a record of them.
     if any(source.read(tarfile.RECORDSIZE)) or source.read(1):
-        raise _refusal("it was altered: data follows its end")
+        raise _refusal("it was altered: it contains data after its end")
 
 
 def _zip_members(stream: BinaryIO) -> Iterator[Member]:
@@ -428,7 +441,7 @@ def _zip_members(stream: BinaryIO) -> Iterator[Member]:
     with zipfile.ZipFile(stream) as archive:
         members = archive.infolist()
         if len(members) > _MAX_MEMBERS + 1:
-            raise _refusal(f"it has {len(members)} members; at most {_MAX_MEMBERS} files are accepted")
+            raise _refusal(f"it has {len(members):,} members; at most {_MAX_MEMBERS:,} files are accepted")
         for member in members:
             # 0: written by a system without Unix modes.
             if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG) or member.filename.endswith("/"):

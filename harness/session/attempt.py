@@ -34,7 +34,7 @@ from harness.session.disturbance import Disturbance
 from harness.session.take import StimulusTiming
 from harness.statistics.intervals import may_be_nothing
 from harness.transcripts.recognition import recognised
-from harness.understanding.reported_frames import understood
+from harness.understanding.reported_frames import understanding_result
 
 MAX_INTENTS_CHARS = 200
 """How many characters of a device's own text a cause quotes, since a cause is one line."""
@@ -275,13 +275,13 @@ class Attempt:
     def recognition(self) -> Recognition:
         """Whether words (or, with `until_understood`, intents and slots) are right; decides whether it is repeated."""
         if not self.trial.until_understood:
-            return self.judge().recognition
-        frame = self.understood()
+            return self.recognition_verdict().recognition
+        frame = self.understanding()
         if frame is None or frame.right is None:
             return Recognition.UNKNOWN
         return Recognition.YES if frame.right else Recognition.NO
 
-    def understood(self) -> UnderstandingResult | None:
+    def understanding(self) -> UnderstandingResult | None:
         """What the device understood of the expected intents and slots; None if the trial expects none.
 
         It comes from the device's intents, else from the operator, who is asked about them if they decide.
@@ -289,7 +289,7 @@ class Attempt:
         expected, by_frame = self.trial.expects, self.trial.until_understood
         if expected is None:
             return None
-        frame = understood(expected, self.intents, self.trial.recognised)
+        frame = understanding_result(expected, self.intents, self.trial.recognised)
         if (self.trial.evidence is Evidence.DEVICE and self.intents) or not by_frame:
             return frame
         operator_verdict = None if self.answer is None else self.answer.recognised
@@ -297,7 +297,7 @@ class Attempt:
         # "No" leaves open whether the intents or the slots are wrong.
         return replace(frame, intents_right=operator_verdict or None, right=operator_verdict, source=source)
 
-    def judge(self) -> RecognitionVerdict:
+    def recognition_verdict(self) -> RecognitionVerdict:
         """Whether the query was recognised, by the device's transcripts, else by the operator, else unknown.
 
         If intents and slots decide, nobody is asked about words. Without transcripts they are then not assessed.
@@ -320,11 +320,11 @@ class Attempt:
         )
 
     def _device_verdict(self) -> RecognitionVerdict:
-        judged = [(text, recognised(self.trial, text)) for text in self.transcripts]
+        comparisons = [(text, recognised(self.trial, text)) for text in self.transcripts]
         # A device may report an empty or half transcript first; the first right one counts, else the first with words.
-        right = [(text, comparison) for text, comparison in judged if comparison.recognised]
-        with_words = [(text, comparison) for text, comparison in judged if text.strip()]
-        text, comparison = (right or with_words or judged)[0]
+        right = [(text, comparison) for text, comparison in comparisons if comparison.recognised]
+        with_words = [(text, comparison) for text, comparison in comparisons if text.strip()]
+        text, comparison = (right or with_words or comparisons)[0]
         recognition = Recognition.YES if comparison.recognised else Recognition.NO
         return RecognitionVerdict(recognition, EvidenceSource.DEVICE, text, comparison.counts)
 
@@ -343,13 +343,13 @@ class Attempt:
     @property
     def missed_wake(self) -> bool:
         """Whether the device reports wake events, heard a wake phrase, and reported none."""
-        called = self.trial.recipe.wake_phrase is not None
-        return called and ObservationKind.WAKE in self.trial.reports and self.wake is None
+        has_wake_phrase = self.trial.recipe.wake_phrase is not None
+        return has_wake_phrase and ObservationKind.WAKE in self.trial.reports and self.wake is None
 
     def verdict(self) -> AttemptFinished:
         """The row with the result of this attempt, from the present evidence."""
-        judged = self.judge()
-        outcome, cause = self._outcome(judged)
+        recognition_verdict = self.recognition_verdict()
+        outcome, cause = self._outcome(recognition_verdict)
         if self.unread and outcome in _BY_REPORTS:
             outcome, cause = Outcome.INCONCLUSIVE, f"unread: {self.unread}"
         call = self.time_of(self.timing.wake_start_s or 0.0) or Stamp(self.begun_s)
@@ -370,16 +370,16 @@ class Attempt:
             take=self.take,
             attempt=self.number,
             outcome=outcome,
-            recognition=judged.recognition,
-            evidence=judged.source,
-            heard=judged.heard,
-            errors=judged.counts.errors if judged.counts else None,
-            words=judged.counts.words if judged.counts else None,
+            recognition=recognition_verdict.recognition,
+            evidence=recognition_verdict.source,
+            heard=recognition_verdict.heard,
+            errors=recognition_verdict.counts.errors if recognition_verdict.counts else None,
+            words=recognition_verdict.counts.words if recognition_verdict.counts else None,
             wake_delay=self._wake_delay(),
             latency=latency,
             length=between(frozen.starts, frozen.ends) if frozen else None,
             cause=cause,
-            understood=self.understood(),
+            understood=self.understanding(),
             disturbed=disturbed,
             first_sound=self._first_sound(),
         )
@@ -414,7 +414,7 @@ class Attempt:
         end = self.time_of(end_s)
         return None if end is None else self.host.duration_between(self.begun_s, end, wake.at)
 
-    def _outcome(self, judged: RecognitionVerdict) -> tuple[Outcome, str]:
+    def _outcome(self, recognition_verdict: RecognitionVerdict) -> tuple[Outcome, str]:
         """The outcome and its cause, without regard to lost reports and to the host."""
         if self.interruption:
             return Outcome.INTERRUPTED, self.interruption
@@ -424,7 +424,7 @@ class Attempt:
         if self.timing.other_phrases and self.missed_wake and recognition is Recognition.UNKNOWN:
             return Outcome.NO_WAKE, "no_wake_event"  # what it says may be its answer to the opening
         if recognition is Recognition.NO:
-            cause = self._frame_cause() if self.trial.until_understood else _words_cause(judged)
+            cause = self._frame_cause() if self.trial.until_understood else _words_cause(recognition_verdict)
             return Outcome.MISHEARD, cause
         if self.frozen is None:
             return self._silent_outcome(recognition)
@@ -435,7 +435,7 @@ class Attempt:
     def _silent_outcome(self, recognition: Recognition) -> tuple[Outcome, str]:
         """The outcome and its cause if there is no response, and the query was not misheard."""
         if self.trial.expects is not None and recognition is not Recognition.UNKNOWN:
-            frame = self.understood()
+            frame = self.understanding()
             words_only = frame is None or not frame.right
             return Outcome.UNDERSTOOD, "words_only: its frame is wrong or unknown" if words_only else ""
         if self.missed_wake and recognition is not Recognition.YES:
@@ -449,7 +449,7 @@ class Attempt:
 
     def _frame_cause(self) -> str:
         """Why the intents and slots are wrong."""
-        frame, expected = self.understood(), self.trial.expects
+        frame, expected = self.understanding(), self.trial.expects
         assert frame is not None, self.trial.id
         assert expected is not None, self.trial.id
         if frame.source is EvidenceSource.OPERATOR:
@@ -485,13 +485,13 @@ class Attempt:
         return "no_transcript: the device reported none, and there was no operator"
 
 
-def _words_cause(judged: RecognitionVerdict) -> str:
+def _words_cause(verdict: RecognitionVerdict) -> str:
     """Why the words are wrong."""
-    if judged.heard is None:
+    if verdict.heard is None:
         return "operator_says_no"
-    if judged.counts is None:
+    if verdict.counts is None:
         return "words_differ"
-    return f"words_differ: {counted(judged.counts.errors, 'error')} in {counted(judged.counts.words, 'word')}"
+    return f"words_differ: {counted(verdict.counts.errors, 'error')} in {counted(verdict.counts.words, 'word')}"
 
 
 def missing_states(attempt: Attempt) -> tuple[StateWanted, ...]:
@@ -528,11 +528,11 @@ def _reports_state(attempt: Attempt) -> bool:
     return bool(attempt.trial.connection) and ObservationKind.STATE in attempt.trial.reports
 
 
-SETTLE_S = 0.5
+FURTHER_REPORTS_S = 0.5
 """Wait after the report that makes a frame right, because a device reports the intents of a query one by one."""
 
 
-def settled_s(attempt: Attempt, since_s: float, until_s: float) -> float:
+def conclusion_due_s(attempt: Attempt, since_s: float, until_s: float) -> float:
     """When the present evidence is enough to conclude an attempt, but at the latest at until_s.
 
     It is enough at once (`since_s`) if no evidence is expected, or the operator has answered. Right intents and slots
@@ -541,12 +541,12 @@ def settled_s(attempt: Attempt, since_s: float, until_s: float) -> float:
     recognition = attempt.recognition()
     if recognition is Recognition.UNKNOWN:
         return until_s
-    frame, end = attempt.understood(), attempt.query_end
+    frame, end = attempt.understanding(), attempt.query_end
     if frame is None or attempt.answer is not None:
         return min(until_s, since_s)
     last_s = max(since_s if end is None else end.at_s, attempt.last_words_s or 0.0)
     all_right = recognition is Recognition.YES and frame.right is not None
-    return min(until_s, last_s + (SETTLE_S if all_right else attempt.trial.reprompt.evidence_wait_s))
+    return min(until_s, last_s + (FURTHER_REPORTS_S if all_right else attempt.trial.reprompt.evidence_wait_s))
 
 
 def frame_question(trial: Trial) -> str:

@@ -133,7 +133,7 @@ class BenchCheck:
                 results += check()
         return results
 
-    def _result(self, name: CheckName, fails: bool, says: str, remedy: str) -> Check:
+    def _result(self, name: CheckName, says: str, remedy: str, *, fails: bool) -> Check:
         level = Level.OK
         if fails:
             level = Level.FAIL if self._checks.policy(name) is CheckPolicy.REFUSE else Level.WARN
@@ -157,7 +157,7 @@ class BenchCheck:
             why = self._loss_reason(part.id) or why
             says = f"{part.id}: {why or state}"
             remedy = f"Check its power and its cable, and its entry in the bench ({part.place})"
-            yield self._result(CheckName.DEVICES, bool(why), says, remedy)
+            yield self._result(CheckName.DEVICES, says, remedy, fails=bool(why))
 
     def _parts(self) -> tuple[Equipment, ...]:
         """Everything on the bench that a check of devices concerns, each once."""
@@ -192,14 +192,14 @@ class BenchCheck:
         if part is None or self._microphone is None:
             return
         if why := self._loss_reason(part.id):
-            yield self._result(
-                CheckName.NOISE_FLOOR, True, f"{part.id}: not measured: {why}", "Repair or reconnect the microphone"
-            )
+            says, remedy = f"{part.id}: not measured: {why}", "Repair or reconnect the microphone"
+            yield self._result(CheckName.NOISE_FLOOR, says, remedy, fails=True)
             return
         given_up.wait(self._clock.real_s(LISTEN_S))
         floor_dbfs, limit_dbfs = self._microphone.noise_floor_dbfs(), self._bench.max_noise_floor_dbfs
         if floor_dbfs is None:
-            yield self._result(CheckName.NOISE_FLOOR, True, f"{part.id} does not record", "Check its sound device")
+            says, remedy = f"{part.id} does not record", "Check its sound device"
+            yield self._result(CheckName.NOISE_FLOOR, says, remedy, fails=True)
             return
         says = f"{part.id}: the noise floor is {fixed(floor_dbfs, 1)} dBFS"
         if part.calibration is not None:
@@ -208,7 +208,7 @@ class BenchCheck:
         if limit_dbfs is not None:
             says += f"; the bench allows at most {exact(limit_dbfs)} dBFS"
         remedy = "Find what is loud (air conditioning, a fan), or raise `max_noise_floor_dbfs`"
-        yield self._result(CheckName.NOISE_FLOOR, too_loud, says, remedy)
+        yield self._result(CheckName.NOISE_FLOOR, says, remedy, fails=too_loud)
 
     def _check_loudspeakers(self, given_up: threading.Event) -> Iterator[Check]:
         """Plays test sounds on every loudspeaker. Leaves their delays in `_delays_ms`."""
@@ -219,12 +219,14 @@ class BenchCheck:
         remedy = "Check its power and volume, and that it is in the same room as the microphone: harness check sound"
         for part in self._bench.loudspeakers:
             if why := self._loss_reason(part.id) or self._loss_reason(microphone.id):
-                yield self._result(CheckName.LOUDSPEAKERS, True, f"{part.id}: not tried: {why}", remedy)
+                yield self._result(CheckName.LOUDSPEAKERS, f"{part.id}: not tried: {why}", remedy, fails=True)
                 continue
             try:
                 chirps = [self._play_chirp(part, self._microphone, given_up) for _ in range(CHIRPS)]
             except DeviceError as error:
-                yield self._result(CheckName.LOUDSPEAKERS, True, f"{part.id}: {error.what}", error.remedy or remedy)
+                yield self._result(
+                    CheckName.LOUDSPEAKERS, f"{part.id}: {error.what}", error.remedy or remedy, fails=True
+                )
                 continue
             if given_up.is_set():
                 return
@@ -237,7 +239,7 @@ class BenchCheck:
                 above_db = sum(chirp.level_dbfs for chirp in heard) / len(heard) - floor_dbfs
                 says += f", {fixed(above_db, 0)} dB above the noise floor (at least {exact(least_db)} required)"
             fails = len(heard) < CHIRPS or above_db is None or above_db < least_db
-            yield self._result(CheckName.LOUDSPEAKERS, fails, says, remedy)
+            yield self._result(CheckName.LOUDSPEAKERS, says, remedy, fails=fails)
 
     def _play_chirp(self, part: Equipment, microphone: Hears, given_up: threading.Event) -> _HeardChirp | None:
         """Plays a test sound, and finds it in the recording; None if it was not heard.
@@ -285,7 +287,7 @@ class BenchCheck:
                 says = f"{id}: {fixed(median(delays_ms), 1)} ms, spread {fixed(spread, 1)} ms over {len(delays_ms)}"
                 says += f" (at most {exact(limit_ms)} allowed)"
                 fails = spread > limit_ms
-            yield self._result(CheckName.LOOP_DELAY, fails, says, SPREAD_REMEDY)
+            yield self._result(CheckName.LOOP_DELAY, says, SPREAD_REMEDY, fails=fails)
 
     # Host and files
 
@@ -295,20 +297,21 @@ class BenchCheck:
         wanted_gb = self._bench.min_free_gb + need_gb
         says = f"{fixed(free_gb, 1)} GB are free at {self._folder}; {fixed(wanted_gb, 1)} GB are required"
         says += f" ({fixed(need_gb, 1)} GB for the trials left, {exact(self._bench.min_free_gb)} GB min_free_gb)"
-        yield self._result(
-            CheckName.DISK, free_gb < wanted_gb, says, "Free disk space: harness admin purge deletes old clips"
-        )
+        remedy = "Free disk space: harness admin purge deletes old clips"
+        yield self._result(CheckName.DISK, says, remedy, fails=free_gb < wanted_gb)
 
     def _check_wall_clock(self) -> Iterator[Check]:
         before_s, self._wall_offset_s = self._wall_offset_s, wall_offset_s()
         jump_ms, limit_ms = abs(self._wall_offset_s - before_s) * 1000, self._checks.clock_jump_ms_max
         synchronised, error_s = kernel_clock()
-        words = {None: "unknown whether it is synchronised", False: "not synchronised"}
-        state = words.get(synchronised, f"synchronised to {seconds(error_s)}")
+        if synchronised is None:
+            state = "unknown whether it is synchronised"
+        else:
+            state = f"synchronised to {seconds(error_s)}" if synchronised else "not synchronised"
         says = f"{state}; the clock moved by {fixed(jump_ms, 0)} ms since the previous check"
         says += f" (at most {exact(limit_ms)} allowed)"
         remedy = "Start chrony or systemd-timesyncd. Only dates are affected; results use the monotonic clock"
-        yield self._result(CheckName.CLOCK, synchronised is False or jump_ms > limit_ms, says, remedy)
+        yield self._result(CheckName.CLOCK, says, remedy, fails=synchronised is False or jump_ms > limit_ms)
 
     def _check_calibrations(self) -> Iterator[Check]:
         today = datetime.fromtimestamp(self._clock.wall_s()).astimezone().date()
@@ -320,7 +323,8 @@ class BenchCheck:
             says = f"{part.id}: {why or f'its calibration is valid until {part.calibration.expires_on}'}"
             if why and not why_unfit(part, part.calibration, today):
                 says = f"{part.id}: its calibration expires on {part.calibration.expires_on}, within {days} days"
-            yield self._result(CheckName.CALIBRATION, bool(why), says, "Calibrate again: harness admin calibrate")
+            remedy = "Calibrate again: harness admin calibrate"
+            yield self._result(CheckName.CALIBRATION, says, remedy, fails=bool(why))
 
 
 def _test_sound(part: Equipment) -> Waveform:

@@ -110,11 +110,13 @@ class Conductor:
                     continue
                 self._takes.restore()
                 if run.context.life_check_after and self._takes.liveness.doubtful(1):
-                    self._takes.life_check.settle(at_end=True)  # before FINISHED is shown, and the operator leaves
+                    # Before FINISHED is shown, and the operator leaves.
+                    self._takes.life_check.check_silent_devices(at_end=True)
                 elif run.context.linger():
                     run.show(
                         StateWord.FINISHED,
-                        "all trials have been played; detach to end the session, or re-run trials, add notes and judge",
+                        "all trials have been played; detach to end the session, or re-run trials, add notes and judge "
+                        "responses",
                     )
                     self._serve()
                 else:
@@ -148,7 +150,7 @@ class Conductor:
             self._takes.query_cut_s = now_s()
         for decision in run.context.decisions():
             run.append(decision)
-        self._takes.transcribe_rest()
+        self._takes.resume_transcriptions()
         self._takes.power.restore("the run begins")
         self._takes.settings.note_originals()
 
@@ -219,7 +221,7 @@ class Conductor:
                 if machine is not None:
                     self._takes.perform(machine.stop(arrived_s, cause))
             case TranscriptReady():
-                self._takes.transcribed(message, arrived_s)
+                self._takes.add_transcript(message, arrived_s)
             case ClipResult(event_seq=event_seq, clip=clip, why=why):
                 run.clips.clip_finished(event_seq)
                 event = EventClipped(event_seq, clip) if clip else None
@@ -292,7 +294,7 @@ class Conductor:
                     perform(machine.abort(now_s, f"by {by}"))
             case AnswerOperator(trial_id=trial_id, attempt=attempt):
                 if machine is None or machine.trial.id != trial_id or not machine.accepts_answer(attempt):
-                    return f"no question about attempt {attempt} of {trial_id} is open"
+                    return f"attempt {attempt} of {trial_id} has no open question"
                 answer = OperatorAnswer(command.by or "operator", Stamp(now_s), command.recognised, command.heard)
                 perform(machine.feed(answer, now_s))
             case Misspoke(trial_id=trial_id, attempt=attempt, by=by):

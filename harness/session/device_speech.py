@@ -44,30 +44,30 @@ def first_response(spans: Sequence[Span], query_end_s: float, now_s: float, rule
     Speech that began during the query is left out, unless it continues past the query's end.
     """
     silence_s = rule.end_silence_ms / 1000
-    chain: list[Span] = []
-    broken = False
+    response_spans: list[Span] = []
+    later_speech_follows = False
     for span in spans:
-        if not chain:
+        if not response_spans:
             is_earlier = span.starts.at_s < query_end_s - GUARD_S
             until_s = now_s if span.ends is None else span.ends.at_s
             if not is_earlier or until_s > query_end_s:
-                chain.append(span)
+                response_spans.append(span)
             continue
-        ends = chain[-1].ends
+        ends = response_spans[-1].ends
         if ends is not None and span.starts.at_s - ends.at_s > silence_s:
-            broken = True
+            later_speech_follows = True
             break
-        chain.append(span)
-    if not chain:
+        response_spans.append(span)
+    if not response_spans:
         return None
-    starts, ends = chain[0].starts, chain[-1].ends
+    starts, ends = response_spans[0].starts, response_spans[-1].ends
     limit_s = starts.at_s + rule.response_max_s
     if (now_s if ends is None else ends.at_s) >= limit_s:
         return Response(starts, Stamp(limit_s, starts.error_s), limit_s, complete=True, truncated=True)
     if ends is None:
         return Response(starts, Stamp(max(now_s, starts.at_s)), limit_s, complete=False, truncated=False)
     closes_s = ends.at_s + silence_s + DETECTION_LAG_S
-    return Response(starts, ends, closes_s, complete=broken or now_s >= closes_s, truncated=False)
+    return Response(starts, ends, closes_s, complete=later_speech_follows or now_s >= closes_s, truncated=False)
 
 
 class Quiet:
@@ -101,13 +101,13 @@ class Quiet:
             self.span.ends = stamp if stamp.at_s >= self.span.starts.at_s else self.span.starts
             self.span = None
 
-    def since(self, now_s: float) -> float | None:
+    def since_s(self, now_s: float) -> float | None:
         """The start of the current quiet: now during speech, None if nothing was heard."""
         if self.span is None:
             return self.last_sound_s
         return min(max(now_s, self.span.starts.at_s), self.span.starts.at_s + self._longest_s)
 
-    def until(self, quiet_s: float, entered_s: float) -> float:
+    def until_s(self, quiet_s: float, entered_s: float) -> float:
         """When the room will have been quiet for quiet_s if nothing more is heard; from `entered_s` if nothing was.
 
         The wait for a device that never stops talking is limited.
@@ -159,7 +159,7 @@ class Activity:
             case _:
                 pass
 
-    def until(self, quiet_s: float, longest_s: float) -> float:
+    def until_s(self, quiet_s: float, longest_s: float) -> float:
         """Until when it counts as busy: for longest_s, or for quiet_s after the end of its activity."""
         if self.over_s is None or self.speech_from_s is not None:
             return longest_s

@@ -26,18 +26,18 @@ class LateSound:
     """Late and lost sound in a whole session, also outside its attempts.
 
     blocks: number of late and lost blocks. reports: (id of a stream, number of its reports of them).
-    of_s: how long the session ran.
+    session_s: how long the session ran.
     """
 
     blocks: int = 0
     reports: tuple[tuple[str, int], ...] = ()
-    of_s: float = 0.0
+    session_s: float = 0.0
 
     def shares(self) -> list[tuple[str, float]]:
         """(stream, share of its time that was late or lost), largest first. Each report counts as one block."""
-        if self.of_s <= 0:
+        if self.session_s <= 0:
             return []
-        shares = [(source, min(1.0, BLOCK_S * count / self.of_s)) for source, count in self.reports]
+        shares = [(source, min(1.0, BLOCK_S * count / self.session_s)) for source, count in self.reports]
         return sorted(shares, key=lambda share: -share[1])
 
     @property
@@ -50,13 +50,14 @@ class LateSound:
     @property
     def consequence(self) -> str:
         """What it means for the results, in a sentence; "" if it is too little to matter."""
-        source, share = next(iter(self.shares()), ("", 0.0))
-        if share <= MAX_LATE_SHARE:
+        shares = self.shares()
+        if not shares or shares[0][1] <= MAX_LATE_SHARE:
             return ""
+        source, share = shares[0]
         return (
             f"about {percent(share)} of the sound of {plain_text(source, 40)} was late or lost"
             f" (more than {percent(MAX_LATE_SHARE, 1)}). Misses and slow responses may be due to this computer, not the"
-            " device: repeat the run when it is less busy."
+            " device. Repeat the run when the computer is less busy."
         )
 
 
@@ -84,12 +85,12 @@ class Disturbance:
             return ""
         words = []
         if stalled:
-            often = f" in {len(stalled)} stalls" if len(stalled) > 1 else ""
-            words.append(f"the host stalled for {seconds(sum(stalled))}{often}")
-        blocks = Counter[str]()
+            stall_count = f" in {len(stalled)} stalls" if len(stalled) > 1 else ""
+            words.append(f"the host stalled for {seconds(sum(stalled))}{stall_count}")
+        blocks_by_source = Counter[str]()
         for overrun in late:
-            blocks[overrun.source] += overrun.count
-        for source, count in blocks.items():
+            blocks_by_source[overrun.source] += overrun.count
+        for source, count in blocks_by_source.items():
             words.append(f"{counted(count, 'block')} of {source} {'was' if count == 1 else 'were'} late or lost")
         return "; ".join(words)
 
@@ -98,10 +99,10 @@ class Disturbance:
 
         begun_s: when the attempt began. Late blocks of the stimulus shift all of the stimulus that follows.
         """
-        time = between(start, end)
-        blocks = _within(self.late_sound, begun_s, start.at_s) + _within(self.gaps, start.at_s, end.at_s)
-        shift_s = stalled_s(self.stalls, start.at_s, end.at_s) + BLOCK_S * len(blocks)
-        return MeasuredDuration(time.value_s, time.error_s + shift_s)
+        duration = between(start, end)
+        overruns = _within(self.late_sound, begun_s, start.at_s) + _within(self.gaps, start.at_s, end.at_s)
+        shift_s = stalled_s(self.stalls, start.at_s, end.at_s) + BLOCK_S * len(overruns)
+        return MeasuredDuration(duration.value_s, duration.error_s + shift_s)
 
     def unheard_chime(self, target: Target, from_s: float) -> str:
         """The cause that a device without a wake event may have woken: its chime was lost since `from_s`; "" if not."""

@@ -17,7 +17,7 @@ from harness.model.trial import Trial
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import FirstResponse
 
-HELD_QUESTION = "What did it do?"
+HELD_QUESTION = "What did the device do?"
 """The question about a held response for which the scenario names no effect."""
 
 
@@ -27,7 +27,7 @@ class EffectItem:
 
     - folder, session_id: its session. take, attempt: their numbers.
     - evidence: what is known of the effect. answers: (Unix time, answer of a person), oldest first.
-    - said: the harness's transcript of the response; "" if there is none.
+    - transcript: the harness's transcript of the response; "" if there is none.
     - held_by: raters who hold it. waited_for: whether one of them held it while the evidence was the same as now.
     """
 
@@ -37,7 +37,7 @@ class EffectItem:
     take: int
     attempt: int
     evidence: EffectEvidence
-    said: str = ""
+    transcript: str = ""
     held_by: tuple[str, ...] = ()
     waited_for: bool = False
     answers: tuple[tuple[float, EffectAnswered], ...] = ()
@@ -80,7 +80,7 @@ def effects_in(progress: Progress, folder: Path) -> SessionEffects:
                     take=response.take,
                     attempt=response.attempt,
                     evidence=evidence,
-                    said=response.transcript or "",
+                    transcript=response.transcript or "",
                     held_by=tuple(judgment.rater for judgment in held_judgments),
                     waited_for=any(judgment.effect is evidence.word for judgment in held_judgments),
                     answers=progress.effect_answers.get(key, ()),
@@ -117,7 +117,7 @@ def effect_lines(items: Sequence[EffectItem]) -> list[str]:
     lines = [f"effects              {len(items)}: {shown}"]
     for effect in items:
         source = "open" if effect.is_open else effect.evidence.source.value
-        aim = plain_text(effect.evidence.check.wanted or effect.evidence.check.question or "what it did", 60)
+        aim = plain_text(effect.evidence.check.wanted or effect.evidence.check.question or "what the device did", 60)
         lines.append(f"  {fit(effect_word(effect), 8)} {fit(source, 8)}  {plain_text(effect.trial.id, 30)}: {aim}")
         if effect.evidence.said:
             lines.append(f"                     {plain_text(effect.evidence.said, 300)}")

@@ -74,9 +74,9 @@ class _WantedClip:
 class EventClips:
     """Decides which wake events need a clip, and cuts it once the sound after the event has been recorded.
 
-    An event needs one unless, when its clip is due, a stimulus or an earlier event explains it (`explained`). Through
-    the air, the clip is from the microphone; over a wire, it is the sound that the device was sent. Cutting and storing
-    have a thread of their own; everything else happens in the conductor's thread.
+    An event needs one unless, when its clip is due, a stimulus or an earlier event explains it. Through the air, the
+    clip is from the microphone; over a wire, it is the sound that the device was sent. Cutting and storing have a
+    thread of their own; everything else happens in the conductor's thread.
     """
 
     def __init__(
@@ -85,14 +85,14 @@ class EventClips:
         microphone: Hears | None,
         clock: Clock,
         on_result: Callable[[ClipResult], None],
-        explained: Callable[[int], bool | None],
+        is_explained: Callable[[int], bool | None],
     ) -> None:
-        """on_result: called on the clips' thread. explained: as in `ConductorContext`."""
+        """on_result: called on the clips' thread. is_explained: as in `ConductorContext`."""
         self._log = log
         self._microphone = microphone
         self._clock = clock
         self._on_result = on_result
-        self._explained = explained
+        self._is_explained = is_explained
         self._pool = threads.pool("event-clips")
         self._plays: dict[str, tuple[ListeningSpec, Waveform]] = {}
         self._sounds_by_player: dict[str, list[_Sound]] = {}  # in the order of playing
@@ -103,7 +103,7 @@ class EventClips:
     @property
     def pending(self) -> bool:
         """Whether a clip is unfinished, or not yet named by a row."""
-        return bool(self._saving) or not all(self._explained(clip.seq) for clip in self._pending_clips)
+        return bool(self._saving) or not all(self._is_explained(clip.seq) for clip in self._pending_clips)
 
     @property
     def longest_s(self) -> float:
@@ -132,10 +132,10 @@ class EventClips:
         """Has the clips cut that are due. hurry: cut with the sound so far, because no more will arrive."""
         waiting_clips = []
         for clip in self._pending_clips:
-            explained = self._explained(clip.seq) if hurry or self._is_due(clip, now_s) else None
-            if explained is None and not hurry:  # not due, or its row is not counted yet
+            needless = self._is_explained(clip.seq) if hurry or self._is_due(clip, now_s) else None
+            if needless is None and not hurry:  # not due, or its row is not counted yet
                 waiting_clips.append(clip)
-            elif not explained:
+            elif not needless:
                 self._saving.add(clip.seq)
                 self._pool.submit(self._save, clip, self._cutter(clip, now_s))
         self._pending_clips = waiting_clips

@@ -49,7 +49,7 @@ from harness.session.take import (
     TakeOptions,
     Verdict,
 )
-from harness.session.wording import in_words
+from harness.session.wording import cause_in_words
 
 ARRIVAL_S = 0.3
 """How long after its timestamp an event may arrive, in seconds."""
@@ -221,12 +221,14 @@ class ListeningMachine(Take):
 
     # Requests to the machine
 
-    def begin(self, now_s: float, *, not_before_s: float | None = None, seen: BenchState | None = None) -> list[Action]:
-        """Begins the take; no sound before `not_before_s`. seen: the state of devices and links at this moment."""
+    def begin(
+        self, now_s: float, *, not_before_s: float | None = None, bench_state: BenchState | None = None
+    ) -> list[Action]:
+        """Begins the take; no sound before `not_before_s`. bench_state: devices and links at this moment."""
         self._set_time(now_s)
         self._earliest_sound_s = now_s if not_before_s is None else not_before_s
-        if seen is not None:
-            self._bench_state = seen.copy()
+        if bench_state is not None:
+            self._bench_state = bench_state.copy()
         self._enter(Phase.WAITING, "")
         return self._advance()
 
@@ -350,7 +352,7 @@ class ListeningMachine(Take):
         attempt = self._current
         match self._phase:
             case Phase.WAITING:
-                return self._waiting_until()
+                return self._waiting_until_s()
             case Phase.PLAYING if attempt:
                 return self._limit_once_spoken(attempt.lost_at_s())
             case Phase.LISTENING if attempt:
@@ -364,23 +366,23 @@ class ListeningMachine(Take):
         # A stopped player ends within milliseconds, so its timeout would mislead.
         return self._earliest_sound_s if self._phase is Phase.WAITING and self._sounding else self._phase_end_s()
 
-    def _waiting_until(self) -> float:
+    def _waiting_until_s(self) -> float:
         """When the next attempt may begin if nothing more happens. The wait for busy devices is limited."""
         until_s = self._earliest_sound_s
         if self._sounding:
             until_s = max(until_s, self._since_s + ENDING_S)
         longest_s = self._since_s + self._rule.response_max_s
         for target in self._room_targets():
-            until_s = max(until_s, min(self._awake_until(target), longest_s))
-            until_s = max(until_s, self._busy_until(target)[0])
+            until_s = max(until_s, min(self._awake_until_s(target), longest_s))
+            until_s = max(until_s, self._busy_wait(target)[0])
         return until_s
 
-    def _busy_until(self, target: Target) -> tuple[float, str]:
+    def _busy_wait(self, target: Target) -> tuple[float, str]:
         """Until when a device counts as busy, by its reports and by what the microphone hears; and why."""
         longest_s, quiet_s = self._since_s + self._rule.response_max_s, self._rule.context_wait_s
         activities = self._bench_state.activities
         waits = (
-            (activity.until(quiet_s, longest_s), activity.in_words(target.device))
+            (activity.until_s(quiet_s, longest_s), activity.in_words(target.device))
             for source in target.sources
             if (activity := activities.get(source)) is not None and activity.state in _BUSY
         )
@@ -389,14 +391,14 @@ class ListeningMachine(Take):
     def _display_reason(self) -> str:
         if self._phase is not Phase.WAITING:
             return self._reason
-        until_s, why = max((self._busy_until(target) for target in self._room_targets()), default=(0.0, ""))
-        return why if until_s > self._now_s and until_s == self._waiting_until() else self._reason
+        until_s, why = max((self._busy_wait(target) for target in self._room_targets()), default=(0.0, ""))
+        return why if until_s > self._now_s and until_s == self._waiting_until_s() else self._reason
 
     def _room_targets(self) -> list[Target]:
         """Devices that hear through the air. The others hear nothing while no sound is injected."""
         return [target for target in self._listening.targets if not target.injected]
 
-    def _awake_until(self, target: Target) -> float:
+    def _awake_until_s(self, target: Target) -> float:
         """The time until which a further wake event of a device would count as part of its last one."""
         last_wake_s = self._bench_state.last_wake_s
         woke_s = max((last_wake_s.get(source, -math.inf) for source in target.sources), default=-math.inf)
@@ -410,7 +412,7 @@ class ListeningMachine(Take):
         attempt = self._current
         match self._phase:
             case Phase.WAITING if due and not self._paused:
-                self._go_on()
+                self._end_wait()
             case Phase.PLAYING if attempt:
                 if not attempt.unfinished:
                     self._enter(Phase.LISTENING, "")
@@ -427,7 +429,8 @@ class ListeningMachine(Take):
             case _:
                 pass
 
-    def _go_on(self) -> None:
+    def _end_wait(self) -> None:
+        """Ends the wait: ends the trial, waits for what is lost, or begins the next attempt."""
         verdict = self._verdict()
         missing = self._absent_sources()
         if verdict is not None:
@@ -441,7 +444,7 @@ class ListeningMachine(Take):
 
     def _start(self) -> None:
         for target in self._room_targets():
-            if self._awake_until(target) > self._now_s:
+            if self._awake_until_s(target) > self._now_s:
                 waited = seconds(self._now_s - self._since_s)
                 problem = f"{target.device} keeps waking: still not quiet after {waited}; the trial starts anyway"
                 self._actions.append(FaultMet(target.connection, problem))
@@ -511,7 +514,7 @@ class ListeningMachine(Take):
             self._actions.append(StopStimulus())
         self._write_verdict(Outcome.INTERRUPTED, cause)
         self._earliest_sound_s = self._now_s + RETRY_S
-        self._enter(Phase.WAITING, in_words(cause))
+        self._enter(Phase.WAITING, cause_in_words(cause))
 
     def _end(self, now_s: float, outcome: Outcome, cause: str) -> list[Action]:
         self._set_time(now_s)

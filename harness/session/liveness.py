@@ -39,7 +39,8 @@ TRIES = 5
 """Repetitions of a life check. A device that hears every second sound reacts to at least one in 97 of 100."""
 _SILENT = (Outcome.NO_WAKE, Outcome.NO_RESPONSE, Outcome.COUNTED)
 """Outcomes of takes in which a device may have given no sign of life."""
-_SOUND_KINDS = (TrialKind.WAKE, TrialKind.COMMAND)
+_CALLING_KINDS = (TrialKind.WAKE, TrialKind.COMMAND)
+"""Kinds of listening trials that call their devices with a phrase."""
 
 
 @dataclass(slots=True)
@@ -54,20 +55,20 @@ class _LifeSigns:
     """The trial that it last reacted to."""
     reacted: bool = False
     """Whether it has reacted in the current take."""
-    signed: bool = False
+    gave_sign: bool = False
     """Whether it gave a sign in the current take, after its call."""
     signs: int = 0
     restarts: int = 0
     """Number of restarts in a row that followed silent takes, without a reaction in between."""
-    beats: bool = False
+    has_heartbeats: bool = False
     """Whether it sends heartbeats."""
-    last_s: float | None = None
+    last_sign_s: float | None = None
     """Time of its last sign in this run, or of the first sound that was played before any."""
     silence_s: tuple[float, float] = (-math.inf, -math.inf)
     """Start and end of its latest silence that was too long."""
     restarted: bool = False
     """Whether it restarted in the current take, before any sign after its call."""
-    counted: bool = False
+    restart_is_counted: bool = False
     """Whether `restarts` includes that restart."""
 
 
@@ -122,7 +123,7 @@ class Liveness:
             case EngineStarted(boot_id=boot):  # signs that came since the last row are in none
                 for life in self._life_signs.values():
                     self._check_silence(life, self._last_row_s)
-                    life.last_s = None
+                    life.last_sign_s = None
                     if boot != self._boot:  # their times are of another clock: any sign from now on proves them
                         life.silent = dict.fromkeys(life.silent, -math.inf)
                         life.silence_s = (-math.inf, -math.inf)
@@ -145,15 +146,15 @@ class Liveness:
         self._current_attempt = None
         self._starts_by_player.clear()
         for life in self._life_signs.values():
-            life.reacted = life.signed = life.restarted = life.counted = False
+            life.reacted = life.gave_sign = life.restarted = life.restart_is_counted = False
 
     def observe(self, observation: Observation) -> None:
         """Adds an observation, which may be a sign of life."""
         device = self._devices.get(observation.source)
         if isinstance(observation, StimulusStarted):
             for life in self._life_signs.values():
-                if life.last_s is None:  # so far in this run, there was time for a heartbeat from here on
-                    life.last_s = observation.at.at_s
+                if life.last_sign_s is None:  # so far in this run, there was time for a heartbeat from here on
+                    life.last_sign_s = observation.at.at_s
         match observation:
             case StimulusStarted(play_id=play_id) if self._current_attempt and self._current_attempt.play_id == play_id:
                 self._starts_by_player[observation.source] = observation
@@ -164,9 +165,8 @@ class Liveness:
             case Status(state=state) if device and state is not DeviceState.GONE:
                 self._add_sign(device, observation)
             case ListeningProved() | StateTold() | Unread() if device:
-                self._life_signs[device].beats |= (
-                    isinstance(observation, ListeningProved) and observation.proof is Proof.HEARTBEAT
-                )
+                if isinstance(observation, ListeningProved) and observation.proof is Proof.HEARTBEAT:
+                    self._life_signs[device].has_heartbeats = True
                 self._add_sign(device, observation)
             case SpeechStarted() if self.device_under_check and self.device_under_check not in self._devices.values():
                 self._add_sign(self.device_under_check, observation, reacted=True)
@@ -175,7 +175,7 @@ class Liveness:
 
     def finish_take(self, trial: Trial, row: TrialFinished) -> None:
         """Records the end of a take. A take without a reaction is silent until a later sign of life proves it."""
-        if trial.listening is not None and trial.listening.kind not in _SOUND_KINDS:
+        if trial.listening is not None and trial.listening.kind not in _CALLING_KINDS:
             return
         for target in trial.targets:
             life = self._life_signs[target.device]
@@ -186,11 +186,11 @@ class Liveness:
             elif row.outcome in _SILENT:
                 called_s = self._call_end_s(target.device)
                 # Its restart, or the sign that ended its silence, may have come before the end of the take.
-                if life.restarted and not life.counted:
+                if life.restarted and not life.restart_is_counted:
                     life.restarts += 1
                 if life.restarted or life.silence_s[0] < called_s < life.silence_s[1]:
                     life.unproven.append((row.trial_id, row.take))
-                elif not life.signed:
+                elif not life.gave_sign:
                     life.silent[row.trial_id, row.take] = called_s
 
     def doubtful(self, after: int) -> tuple[str, ...]:
@@ -220,11 +220,12 @@ class Liveness:
             return None
         targets = tuple(target for target in reacted_trial.targets if target.device == device)
         if reacted_trial.listening is not None:
-            heard = replace(reacted_trial.listening, kind=TrialKind.PROBE, targets=targets)
+            listening = replace(reacted_trial.listening, kind=TrialKind.PROBE, targets=targets)
         else:
             wait_s = max(WakeSettings().window_after_s, reacted_trial.reprompt.response_timeout_s)
             settings = WakeSettings(window_after_s=wait_s)
-            heard = ListeningSpec(TrialKind.PROBE, targets, settings, phrase=next(iter(reacted_trial.wake_phrases), ""))
+            phrase = reacted_trial.wake_phrases[0] if reacted_trial.wake_phrases else ""
+            listening = ListeningSpec(TrialKind.PROBE, targets, settings, phrase=phrase)
         return replace(
             reacted_trial,
             id=f"{LIFE_CHECK}.{number}",
@@ -234,7 +235,7 @@ class Liveness:
             also=targets[0].also,
             reprompt=replace(reacted_trial.reprompt, max_attempts=TRIES),
             close_dialogue=None,
-            listening=heard,
+            listening=listening,
             effect=None,
             memory=None,
             expects=None,
@@ -251,7 +252,7 @@ class Liveness:
             life.silent = {}
         else:  # it proves nothing about the takes that called the device only after it
             life.silent = {take: called_s for take, called_s in life.silent.items() if sign.at.at_s < called_s}
-        life.signed |= sign is None or self._is_after(device, sign, reacts=False)
+        life.gave_sign |= sign is None or self._is_after(device, sign, reacts=False)
         life.signs += 1
         if reacted:
             life.reacted |= sign is None or self._is_after(device, sign, reacts=True)
@@ -295,21 +296,21 @@ class Liveness:
 
     def _check_silence(self, life: _LifeSigns, now_s: float) -> None:
         """After too long a silence of the heartbeats, the silent takes become unproven: the device stood still."""
-        if life.beats and life.last_s is not None and now_s - life.last_s > self._proof_within_s:
-            life.silence_s = (life.last_s, now_s)
+        if life.has_heartbeats and life.last_sign_s is not None and now_s - life.last_sign_s > self._proof_within_s:
+            life.silence_s = (life.last_sign_s, now_s)
             life.unproven += life.silent
             life.silent.clear()
 
     def _note_sign(self, life: _LifeSigns, at_s: float) -> None:
         """Records the time of a sign. A late sign of an earlier run shows nothing about this run."""
-        if life.last_s is not None or at_s >= self._run_began_s:
-            life.last_s = at_s if life.last_s is None else max(at_s, life.last_s)
+        if life.last_sign_s is not None or at_s >= self._run_began_s:
+            life.last_sign_s = at_s if life.last_sign_s is None else max(at_s, life.last_sign_s)
 
     def _note_restart(self, life: _LifeSigns, at_s: float) -> None:
         """Records a restart. Nothing can prove the silent takes before it any more."""
-        life.restarted |= not life.signed
+        life.restarted |= not life.gave_sign
         self._note_sign(life, at_s)
         if life.silent:
-            life.restarts, life.counted = life.restarts + 1, True
+            life.restarts, life.restart_is_counted = life.restarts + 1, True
             life.unproven += life.silent
             life.silent.clear()

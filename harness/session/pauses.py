@@ -20,7 +20,7 @@ from harness.session.liveness import TRIES, Liveness
 from harness.session.resumption import TakeKey
 from harness.session.run import Run
 from harness.session.take import LINK_WAIT_S
-from harness.session.wording import in_words
+from harness.session.wording import cause_in_words
 
 if TYPE_CHECKING:
     from harness.session.bench_checks import BenchCheck
@@ -42,13 +42,14 @@ class LifeCheck:
         self._play_trial = play
         self._revive = revive
 
-    def settle(self, *, at_end: bool = False) -> bool:
+    def check_silent_devices(self, *, at_end: bool = False) -> bool:
         """Checks silent devices. Returns whether anything was played. at_end: no further trial can prove listening."""
-        run, after = self._run, self._run.context.life_check_after
-        played, takes = False, 1 if at_end else after
+        run, check_after = self._run, self._run.context.life_check_after
+        min_takes = 1 if at_end else check_after
+        has_played = False
         # A person who has paused the run may be at the device: only they resume it.
-        while after and run.ending is None and self._liveness.doubtful(takes) and run.await_resume():
-            for device in self._liveness.doubtful(takes):
+        while check_after and run.ending is None and self._liveness.doubtful(min_takes) and run.await_resume():
+            for device in self._liveness.doubtful(min_takes):
                 if unproven := self._liveness.unproven(device):
                     self._replay_unproven(device, unproven, "and then it restarted")
                     if self._liveness.restarts(device) >= TRIES:
@@ -56,14 +57,14 @@ class LifeCheck:
                     continue
                 missed_count = len(self._liveness.silent(device))
                 is_repeated = self._repeat_known_good(device)
-                played |= is_repeated
+                has_played = has_played or is_repeated
                 if self._run.ending is not None:
                     break
                 if self._liveness.silent(device):
                     self._handle_silence(device, is_repeated=is_repeated, at_end=at_end)
                 else:
                     self._note(f"{device} responds, so the {counted(missed_count, 'trial')} that it missed count")
-        return played
+        return has_played
 
     def _handle_silence(self, device: str, *, is_repeated: bool, at_end: bool) -> None:
         """Has the silent takes played again, and pauses the run unless a power cycle brings the device back.
@@ -118,13 +119,13 @@ class LifeCheck:
         reason = f"{device} gives no sign of life. {remedy}"
         run.pause(reason, LIFE_CHECK_BY)
         since_s, signs = clock.now_s(), self._liveness.signs(device)
-        asks_s = since_s + policy.retry_after_s
+        next_try_s = since_s + policy.retry_after_s
         for _ in run.while_paused(reason):
             waited_s = clock.now_s() - since_s
             if self._liveness.signs(device) > signs:
                 run.resume(f"{LIFE_CHECK_BY}: {device} is back")
-            elif not run.context.attended() and waited_s < limit_s and clock.now_s() >= asks_s:
-                asks_s = clock.now_s() + policy.retry_after_s  # not every device has a heartbeat
+            elif not run.context.attended() and waited_s < limit_s and clock.now_s() >= next_try_s:
+                next_try_s = clock.now_s() + policy.retry_after_s  # not every device has a heartbeat
                 run.paused = False  # for this sound only, which the pause would hold back
                 self._repeat_known_good(device)
                 run.paused = True
@@ -151,20 +152,20 @@ class UnfitPause:
     def __init__(self, run: Run) -> None:
         self._run = run
 
-    def settle(self) -> bool:
+    def pause_while_unfit(self) -> bool:
         """Pauses while something is unfit. Returns whether it paused.
 
         If the operator resumes during the pause, one more take is played.
         """
         run = self._run
-        for source, why, all_clear in (
+        for source, find_problem, all_clear in (
             (DISK_BY, run.context.disk_space_problem, "there is enough disk space again"),
             (NOISE_BY, self._noise_reason, "it is quiet again"),
         ):
-            if not run.paused and (reason := why()):  # else the operator has paused it, and resumes it
+            if not run.paused and (reason := find_problem()):  # else the operator has paused it, and resumes it
                 run.pause(reason, source)
                 for _ in run.while_paused(reason):
-                    if not why():
+                    if not find_problem():
                         run.resume(f"{source}: {all_clear}")
                 return True
         return False
@@ -172,10 +173,13 @@ class UnfitPause:
     def _noise_reason(self) -> str:
         """Why the room is too loud; "" if it is not, or if there is no limit."""
         microphone, limit_dbfs = self._run.context.microphone, self._run.context.max_noise_floor_dbfs
-        dbfs = None if microphone is None or limit_dbfs is None else microphone.noise_floor_dbfs()
-        if dbfs is None or limit_dbfs is None or dbfs <= limit_dbfs:
+        if microphone is None or limit_dbfs is None:
             return ""
-        return f"noise: the noise floor is {fixed(dbfs, 0)} dBFS, and the bench allows at most {exact(limit_dbfs)} dBFS"
+        floor_dbfs = microphone.noise_floor_dbfs()
+        if floor_dbfs is None or floor_dbfs <= limit_dbfs:
+            return ""
+        floor_text, limit_text = fixed(floor_dbfs, 0), exact(limit_dbfs)
+        return f"noise: the noise floor is {floor_text} dBFS, and the bench allows at most {limit_text} dBFS"
 
 
 class CheckPause:
@@ -188,7 +192,7 @@ class CheckPause:
         self._run = run
         self._next_check_s = -math.inf
 
-    def settle(self) -> bool:
+    def check_if_due(self) -> bool:
         """Checks the bench if that is due. Returns whether it did, with test sounds and perhaps a pause."""
         run, checks = self._run, self._run.context.checks
         if checks is None or math.isinf(checks.every_s) or run.now_s() < self._next_check_s:
@@ -265,7 +269,7 @@ class FaultPause:
         policy = run.context.on_fault
         self.link_wait_s = LINK_WAIT_S if policy is None else policy.retry_after_s
 
-    def settle(self, trial: Trial, row: TrialFinished) -> bool:
+    def pause_after(self, trial: Trial, row: TrialFinished) -> bool:
         """Pauses after an interrupted take, if the bench says so. Returns whether it paused and the run continues."""
         run, policy = self._run, self._run.context.on_fault
         if policy is None or run.ending is not None:
@@ -274,11 +278,11 @@ class FaultPause:
             if row.outcome not in (Outcome.SKIPPED, Outcome.ABORTED):
                 self._retries = 0
             return False
-        reason = f"{trial.id}: {in_words(row.cause)}"
+        reason = f"{trial.id}: {cause_in_words(row.cause)}"
         if self._retries >= policy.retries and policy.then is AfterRetries.SKIP:
             run.append(NoteWritten(f"{reason}; no retry is left, so it stays interrupted", ON_FAULT_BY, trial.id))
             return False
-        if trial.memory is None or trial.memory.primed_by:  # its follow-up asks for a prime
+        if not trial.is_prime:  # its follow-up asks for a prime
             run.append(RerunAsked(trial.id, run.resumption.next_take(trial.id), ON_FAULT_BY))
         if self._retries >= policy.retries:
             self._give_up(reason)
@@ -307,11 +311,11 @@ class FaultPause:
     def _try_revive(self, trial: Trial, reason: str) -> bool:
         """Power cycles what failed. If that restores it, the run continues (True)."""
         run = self._run
-        alive = self._revive(trial, reason)
-        if alive and run.paused and run.ending is None:
+        revived_devices = self._revive(trial, reason)
+        if revived_devices and run.paused and run.ending is None:
             self._retries += 1
-            run.resume(f"{ON_FAULT_BY}: {', '.join(alive)} power cycled")
-        return bool(alive)
+            run.resume(f"{ON_FAULT_BY}: {', '.join(revived_devices)} power cycled")
+        return bool(revived_devices)
 
     def _try_again(self, policy: OnFault, lost: list[str]) -> None:
         """Continues for a retry if nothing is lost any more. Otherwise it waits on, or acts as after the last retry."""

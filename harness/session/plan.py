@@ -9,15 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from harness.model.bench import Bench, Device, DeviceProfile, Equipment, ObservationKind, OperatorPresence
+from harness.model.bench import Bench, Device, DeviceProfile, Equipment, ObservationKind
 from harness.model.calibration import Calibration
-from harness.model.numbers import counted, exact
+from harness.model.numbers import exact
 from harness.model.scenario import (
     AxisName,
     AxisValue,
     CloseDialogue,
     Evidence,
-    Limits,
     Matrix,
     Order,
     Query,
@@ -50,7 +49,6 @@ from harness.model.stimulus import (
 from harness.model.trial import ListeningSpec, MemoryPart, Target, Trial
 from harness.scenario.trial_playback import asked_device, listening_devices
 from harness.session.soak import segments, with_probes
-from harness.statistics.intervals import values_needed
 
 _ID_PREFIXES: dict[AxisName, str] = {
     "voice": "v",
@@ -74,7 +72,7 @@ _ID_PREFIXES: dict[AxisName, str] = {
 
 Cell = tuple[tuple[AxisName, str, AxisValue], ...]
 """One combination of the matrix: (axis, label, value) for each axis."""
-Pair = tuple[Trial, Trial]
+PrimedPair = tuple[Trial, Trial]
 """A prime and its follow-up, which are always played one after the other."""
 
 
@@ -84,11 +82,12 @@ def plan(scenario: Scenario, bench: Bench, seed: int | None = None) -> tuple[Tri
     Scenario and bench have passed `check_compatibility`. seed: seed of a shuffled order, of the pairs of memory probes,
     and of ambient sound. None takes the matrix's seed for the order, and the scenario's for all else.
     """
-    planner = _Planner(scenario, bench, scenario.seed if seed is None else seed)
+    session_seed = scenario.seed if seed is None else seed
+    planner = _Planner(scenario, bench, session_seed)
     # A unit is played without a break. It has one trial, except for the two of a memory probe.
     units = [unit for template in scenario.trials for unit in planner.units(template)]
     if scenario.matrix.order is Order.SHUFFLED:
-        order_seed = next(value for value in (seed, scenario.matrix.seed, scenario.seed) if value is not None)
+        order_seed = session_seed if seed is not None or scenario.matrix.seed is None else scenario.matrix.seed
         random.Random(order_seed).shuffle(units)
     if scenario.matrix.group_by:
         ranks = _group_ranks(scenario.matrix)
@@ -133,9 +132,14 @@ def _cells(matrix: Matrix) -> Iterator[Cell]:
         for axis in matrix.axes
     ]
     for cell in itertools.product(*choices):
-        labels = {name: label for name, label, _ in cell}
-        if not any(rule and all(labels.get(axis) == label for axis, label in rule) for rule in matrix.exclude):  # type: ignore[call-overload]
+        labels: dict[str, str] = {name: label for name, label, _ in cell}
+        if not any(_is_excluded(labels, rule) for rule in matrix.exclude):
             yield cell
+
+
+def _is_excluded(labels: Mapping[str, str], rule: Sequence[tuple[str, str]]) -> bool:
+    """Whether a rule excludes the cell with these labels. An empty rule excludes nothing."""
+    return bool(rule) and all(labels.get(axis) == label for axis, label in rule)
 
 
 class _Planner:
@@ -213,7 +217,8 @@ class _Planner:
         voice = requested_voice(defaults, template, query, axis)
         level, in_spl = (defaults.level_dbfs, False) if voice.is_person else requested_level(defaults, template, axis)
         level = self._calibration(axis).dbfs(level) if in_spl else level
-        gap_ms = next(value for value in (axis.get("gap_ms"), template.gap_ms, defaults.gap_ms) if value is not None)
+        template_gap_ms = defaults.gap_ms if template.gap_ms is None else template.gap_ms
+        gap_ms = axis.get("gap_ms", template_gap_ms)
         noise = axis.get("noise", defaults.noise)
         assert isinstance(gap_ms, int | float), gap_ms
         assert noise is None or isinstance(noise, NoiseSpec), noise
@@ -267,12 +272,12 @@ class _Planner:
         rule = template.reprompt or defaults.reprompt
         query, device = self._query(template), asked_device(template, bench)
         profile = device.profile
-        wakes = template.wake and bool(profile.wake_phrases)
+        has_wake_phrase = template.wake and bool(profile.wake_phrases)
         reports = tuple(sorted(device.reports))
         recipe = replace(
             self._recipe(template, query, profile, cell),
             query=query.utterance,
-            wake_phrase=SpokenText(profile.wake_phrases[0]) if wakes else None,
+            wake_phrase=SpokenText(profile.wake_phrases[0]) if has_wake_phrase else None,
         )
         if self._is_asked_by_wire(template) and device.connection is not None:
             player, recipe = device.connection.id, replace(recipe, rate_hz=INJECTED_HZ)
@@ -301,7 +306,7 @@ class _Planner:
             core_capability=template.core_capability,
             note=template.note,
             microphone=bench.microphone.id if bench.microphone else "",
-            connection=next(iter(device.sources), ""),
+            connection=device.sources[0] if device.sources else "",
             also=device.sources[1:],
             reports=reports,
             wake_phrases=profile.wake_phrases,
@@ -315,7 +320,7 @@ class _Planner:
 
     # Memory probes
 
-    def _memory_pairs(self, template: TrialTemplate) -> Iterator[Pair]:
+    def _memory_pairs(self, template: TrialTemplate) -> Iterator[PrimedPair]:
         """A prime and a follow-up for each wait, repetition and cell.
 
         Each repetition has its own order. Drift during a session then does not look like an effect of the wait, and an
@@ -327,9 +332,9 @@ class _Planner:
         assert spec is not None, template.id
         asked_again = replace(template, query=spec.follow_up)
         cells = self._cells_of(template)
-        repetitions: list[list[Pair]] = []
+        repetitions: list[list[PrimedPair]] = []
         for repetition in range(1, template.repeat + 1):
-            block: list[Pair] = []
+            block: list[PrimedPair] = []
             for cell, wait_s in itertools.product(cells, spec.waits_s):
                 trial_id = self._new_id(template, cell, repetition, f"w{exact(wait_s)}")
                 prime = replace(
@@ -361,9 +366,9 @@ class _Planner:
             trial_id = self._new_id(template, cell, repetition)
             targets = self._targets(template, devices, cell)
             wake = self._scenario.wake
-            heard = ListeningSpec(template.kind, targets, wake, template.lead_in_s, template.tail_s, phrase)
+            spec = ListeningSpec(template.kind, targets, wake, template.lead_in_s, template.tail_s, phrase)
             if template.ambient is None:
-                yield self._plan_listening(template, cell, repetition, trial_id, heard)
+                yield self._plan_listening(template, cell, repetition, trial_id, spec)
                 continue
             every_s = template.ambient.probe.every_s if template.ambient.probe else 0.0
             axis = {name: value for name, _, value in cell}
@@ -371,8 +376,8 @@ class _Planner:
             calibration = self._calibration(axis) if in_spl else None
             soak = segments(template.ambient, f"{self._seed}:{trial_id}", calibration)
             for number, (source, ambience) in enumerate(soak, start=1):
-                listening = replace(heard, lead_in_s=0.0, tail_s=0.0, source=source, probe_every_s=every_s)
-                trial = self._plan_listening(template, cell, repetition, f"{trial_id}.s{number:04}", listening)
+                segment_spec = replace(spec, lead_in_s=0.0, tail_s=0.0, source=source, probe_every_s=every_s)
+                trial = self._plan_listening(template, cell, repetition, f"{trial_id}.s{number:04}", segment_spec)
                 yield replace(trial, recipe=replace(trial.recipe, query=ambience, lead_in_s=0.0, tail_s=0.0))
 
     def probe(self, template: TrialTemplate, number: int) -> Trial:
@@ -390,7 +395,7 @@ class _Planner:
             ambient=None,
         )
         devices = listening_devices(probe_template, self._bench)
-        heard = ListeningSpec(
+        listening = ListeningSpec(
             TrialKind.PROBE,
             self._targets(probe_template, devices, ()),
             scenario.wake,
@@ -399,7 +404,7 @@ class _Planner:
             _phrase(devices, probe_template),
             probe_every_s=spec.every_s,
         )
-        trial = self._plan_listening(probe_template, (), 1, f"{template.id}.p{number:04}", heard)
+        trial = self._plan_listening(probe_template, (), 1, f"{template.id}.p{number:04}", listening)
         return replace(trial, recipe=replace(trial.recipe, noise=None))
 
     def _targets(self, template: TrialTemplate, devices: list[Device], cell: Cell) -> tuple[Target, ...]:
@@ -429,12 +434,12 @@ class _Planner:
         return tuple(targets)
 
     def _plan_listening(
-        self, template: TrialTemplate, cell: Cell, repetition: int, trial_id: str, heard: ListeningSpec
+        self, template: TrialTemplate, cell: Cell, repetition: int, trial_id: str, listening: ListeningSpec
     ) -> Trial:
         """A trial with the phrase, or with phrase and command. For an ambient trial, the caller adds the sound."""
-        scenario, bench, first = self._scenario, self._bench, heard.targets[0]
+        scenario, bench, first = self._scenario, self._bench, listening.targets[0]
         profile = bench.device(first.device).profile
-        phrase: Utterance = SpokenText(heard.phrase)
+        phrase: Utterance = SpokenText(listening.phrase)
         facts = RecordingFacts()
         if template.recordings:
             turn = (repetition - 1) % len(template.recordings)
@@ -444,9 +449,9 @@ class _Planner:
         # With a deterministic device, the same samples would add no evidence and make intervals too narrow.
         recipe = replace(
             self._recipe(template, query, profile, cell),
-            lead_in_s=heard.lead_in_s,
-            tail_s=heard.tail_s,
-            rate_hz=INJECTED_HZ if all(target.injected for target in heard.targets) else AIR_HZ,
+            lead_in_s=listening.lead_in_s,
+            tail_s=listening.tail_s,
+            rate_hz=INJECTED_HZ if all(target.injected for target in listening.targets) else AIR_HZ,
             variant=repetition,
             as_recorded=template.as_recorded,
         )
@@ -467,7 +472,7 @@ class _Planner:
             device=first.device,
             loudspeaker=first.player,
             recipe=recipe,
-            reference=query.reference if query else heard.phrase,
+            reference=query.reference if query else listening.phrase,
             alternatives=query.alternatives if query else (),
             recognised=replace(scenario.recognised, language=recipe.voice.language),
             evidence=Evidence.DEVICE if query else Evidence.NONE,
@@ -482,7 +487,7 @@ class _Planner:
             also=first.also,
             reports=first.reports,
             wake_phrases=profile.wake_phrases,
-            listening=heard,
+            listening=listening,
             settings=_settings(cell, bench),
             stands=_stand_settings(cell, bench, in_room=recipe.placement is not None),
             power_cycle=power_cycle_of(scenario.defaults, template),
@@ -511,81 +516,7 @@ def _setting_values(cell: Cell) -> SettingValues:
 
 def _phrase(devices: list[Device], template: TrialTemplate) -> str:
     """The wake phrase for all of these devices."""
-    return template.phrase if template.phrase is not None else next(iter(devices[0].profile.wake_phrases))
-
-
-ON_RECOGNITION = ("min_recognised_share", "min_first_attempt_share", "max_first_attempt_wer", "max_final_wer")
-"""Limits that have no result if there is no evidence of what a device understood."""
-
-
-def evidence_notes(trials: Sequence[Trial], limits: Limits, operator: OperatorPresence) -> Iterator[str]:
-    """Notes on trials that have a result only if a person answers, and on limits that nothing can decide."""
-    asking = [trial for trial in trials if trial.evidence is Evidence.OPERATOR]
-    if asking and operator is not OperatorPresence.PRESENT:
-        devices = ", ".join(dict.fromkeys(trial.device for trial in asking))
-        count = f"{len(asking)} of {counted(len(trials), 'trial')}"
-        remedy = "Keep the dashboard open, or answer on a terminal: --plain --attended"
-        if operator is OperatorPresence.ABSENT:
-            count = f"the operator is absent, and {count}"
-            remedy = "Use --attended, or write `operator: auto` in the bench and leave out --unattended"
-        note = f"{count} need a person to say whether {devices} understood; unanswered, they are inconclusive. {remedy}"
-        if not any(trial.kind is TrialKind.UNDERSTAND for trial in asking):
-            note += ". For a run without a person, write `evidence: none` and limits such as min_answered_share"
-        yield note
-    evidence = {trial.evidence for trial in trials if trial.kind.asks} or {Evidence.DEVICE}
-    has_commands = any(trial.kind is TrialKind.COMMAND for trial in trials)  # their words decide a WER
-    if evidence != {Evidence.NONE}:
-        return
-    for name in ON_RECOGNITION:
-        if getattr(limits, name) is not None and not (has_commands and name.endswith("wer")):
-            yield (
-                f"{name} cannot be decided: with `evidence: none`, nothing shows what a device understood. "
-                "Write `evidence: auto`, or limits such as min_answered_share and max_latency_p95_ms"
-            )
-
-
-def percentile_notes(trials: Sequence[Trial], limits: Limits) -> Iterator[str]:
-    """Notes on limits on a p95 that cannot pass, because too few trials measure that time; with remedies."""
-    least_count = values_needed(0.95)
-    for name, counts in _planned_time_counts(trials).items():
-        if getattr(limits, name) is None:
-            continue
-        for device, count in counts.items():
-            limit = f"{name}[{device}]" if device else name
-            if count == 0:
-                remedy = "Remove the limit, or add such trials"
-                yield f"{limit} cannot pass: no trial in the plan measures this time. {remedy}"
-            elif count < least_count:
-                yield f"{limit} cannot pass with {counted(count, 'trial')}: p95 needs {least_count}. Raise `repeat`"
-
-
-def _planned_time_counts(trials: Sequence[Trial]) -> dict[str, dict[str, int]]:
-    """Limit on a p95 → device ("" for queries to all devices) → largest possible number of measured times.
-
-    See `check_limits`.
-    """
-    queries = len([trial for trial in trials if trial.kind.asks and trial.memory is None and trial.responds])
-    wakes, commands = dict[str, int](), dict[str, int]()
-    for trial in trials:
-        if trial.listening is None:
-            continue
-        for target in trial.targets:
-            wakes.setdefault(target.device, 0)
-            if trial.kind is TrialKind.WAKE and _has_phrase_end(trial):  # commands have no wake delay
-                wakes[target.device] += 1
-            if trial.kind is TrialKind.COMMAND:
-                commands[target.device] = commands.get(target.device, 0) + 1
-    return {
-        "max_latency_p95_ms": {"": queries},
-        "max_wake_delay_p95_ms": wakes or {"": 0},
-        "max_first_sound_p95_ms": ({"": queries} if queries or not commands else {}) | commands,
-    }
-
-
-def _has_phrase_end(trial: Trial) -> bool:
-    """Whether it is known where the phrase ends in the sound of a trial."""
-    voice = trial.recipe.spoken_by
-    return not isinstance(voice, Recording) or voice.phrase_end_s is not None
+    return template.phrase if template.phrase is not None else devices[0].profile.wake_phrases[0]
 
 
 def _evidence(

@@ -48,7 +48,7 @@ ANSWERED_S = 0.5
 
 _PROMPT_WORDS = {
     "en": ("Say", "Stand at", "Once more, please.", "Nothing was heard. Once more, please."),
-    "de": ("Bitte sagen", "Bitte stehen bei", "Bitte noch einmal.", "Nichts gehört. Bitte noch einmal."),
+    "de": ("Bitte sagen", "Bitte Position einnehmen:", "Bitte noch einmal.", "Nichts gehört. Bitte noch einmal."),
     "es": ("Diga", "Colóquese en", "Otra vez, por favor.", "No se oyó nada. Otra vez, por favor."),
     "fr": ("Dites", "Placez-vous à", "Encore une fois.", "Rien entendu. Encore une fois."),
     "it": ("Dica", "Si metta a", "Ancora una volta.", "Non si è sentito nulla. Ancora una volta."),
@@ -58,7 +58,7 @@ _PROMPT_WORDS = {
 """By language: the words before the text, before the place, and when the person is asked again."""
 
 
-def said_text(trial: Trial) -> str:
+def words_to_say(trial: Trial) -> str:
     """The words that a person is asked to say in a trial: wake phrase and query."""
     parts = (trial.recipe.wake_phrase, trial.recipe.query)
     return ", ".join(part.text for part in parts if isinstance(part, SpokenText))
@@ -79,14 +79,14 @@ def prompt_for(trial: Trial, text: str, *, repeated: bool = False, unheard: bool
     repeated: the attempt is repeated. unheard: nothing was heard after the last prompt.
     """
     language = trial.recipe.voice.language.partition("-")[0].lower()
-    say, stand, more, nothing = _PROMPT_WORDS.get(language, _PROMPT_WORDS["en"])
+    say, stand_at, once_more, nothing_heard = _PROMPT_WORDS.get(language, _PROMPT_WORDS["en"])
     place = place_of(trial)
     reason = ""
     if unheard:
-        reason = nothing
+        reason = nothing_heard
     elif repeated:
-        reason = more
-    return TalkerPrompt(trial.talker, text, say, f"{stand} {place}" if place else "", reason)
+        reason = once_more
+    return TalkerPrompt(trial.talker, text, say, f"{stand_at} {place}" if place else "", reason)
 
 
 def in_a_line(prompt: TalkerPrompt) -> str:

@@ -29,7 +29,7 @@ from harness.model.observation import (
 from harness.model.record import AttemptFinished, OperatorAsked, Question
 from harness.model.scenario import Evidence
 from harness.model.trial import Outcome, Recognition, Trial
-from harness.session.attempt import Attempt, effect_question, frame_question, settled_s, state_deadline_s
+from harness.session.attempt import Attempt, conclusion_due_s, effect_question, frame_question, state_deadline_s
 from harness.session.attribution import is_from_device, owner_of
 from harness.session.device_speech import DETECTION_LAG_S, Activity, Quiet, Response, Span
 from harness.session.take import (
@@ -51,9 +51,9 @@ FREEZE_GUARD_S = 5.0
 """Longest wait for the clip of a response. Normally it is stored before the action that requests it returns."""
 TRANSCRIBE_LIMIT_S = 5.0
 """How long the next sound waits, at most, for the harness's transcription of a response."""
-SETTLE_S = 3.0
+QUIET_AFTER_CLOSING_S = 3.0
 """Quiet after the closing words that ends a dialogue, because a device may answer them."""
-SETTLE_IDLE_S = 0.3
+QUIET_IF_IDLE_S = 0.3
 """The same, if the device reports that it is idle."""
 THE_DEVICE = "the device"
 """Stands for the device itself among the lost sources: the device, or its last will, reported that it is gone."""
@@ -79,7 +79,7 @@ class TrialMachine(Take):
         self._transcribing_until_s: float | None = None
         self._closing_id = ""
         """Play id of the present closing words; "" before they are said."""
-        self._closings = 0
+        self._closing_count = 0
         self._closing_done = False
         self._owes_closing = False
         """Whether a dialogue is still to be closed, since the device was busy when it was due."""
@@ -95,25 +95,25 @@ class TrialMachine(Take):
         now_s: float,
         *,
         not_before_s: float | None = None,
-        seen: BenchState | None = None,
+        bench_state: BenchState | None = None,
         last_sound_s: float | None = None,
         query_cut_s: float | None = None,
     ) -> list[Action]:
-        """Begins the take; no sound before `not_before_s`. seen: the state of devices and links at this moment.
+        """Begins the take; no sound before `not_before_s`. bench_state: the state of devices and links at this moment.
 
         last_sound_s: when the bench last made a sound. query_cut_s: the attribute of the previous take.
         """
         self._set_time(now_s)
         self.query_cut_s = query_cut_s
         self._earliest_sound_s = now_s if not_before_s is None else not_before_s
-        remembers = self.trial.memory is not None and self.trial.memory.primed_by
-        if seen is not None:
-            self._device = Activity() if remembers else seen.activity_of(self.trial.sources, _BUSY)
-            self._lost_sources = seen.down_links & self._needed_sources()
-            if seen.gone_devices & set(self.trial.sources):
+        if bench_state is not None:
+            if not self.trial.is_follow_up:  # the answer to its prime is over, whatever the device reported about it
+                self._device = bench_state.activity_of(self.trial.sources, _BUSY)
+            self._lost_sources = bench_state.down_links & self._needed_sources()
+            if bench_state.gone_devices & set(self.trial.sources):
                 self._lost_sources.add(THE_DEVICE)
         self._quiet.last_sound_s = last_sound_s
-        self._enter(Phase.WAITING, "before the follow-up" if remembers else "")
+        self._enter(Phase.WAITING, "before the follow-up" if self.trial.is_follow_up else "")
         return self._advance()
 
     def response_frozen(self, now_s: float, *, transcribing: bool) -> list[Action]:
@@ -134,9 +134,8 @@ class TrialMachine(Take):
         return self._advance()
 
     def transcribed(self, now_s: float) -> list[Action]:
-        self._set_time(now_s)
         self._transcribing_until_s = None
-        return self._advance()
+        return self.tick(now_s)
 
     def play_refused(self, now_s: float, play_id: str, why: str, sounding: Iterable[str] = ()) -> list[Action]:
         """Handles a requested sound that cannot be played. sounding: players that have begun, which are stopped."""
@@ -162,10 +161,9 @@ class TrialMachine(Take):
         return current is not None and current.number == attempt and current.asked and not self.finished
 
     def effect_answered(self, now_s: float, attempt: int) -> list[Action]:
-        self._set_time(now_s)
         if self._current is not None and self._current.number == attempt:
             self._current.effect_answered = True
-        return self._advance()
+        return self.tick(now_s)
 
     def _end(self, now_s: float, outcome: Outcome, cause: str) -> list[Action]:
         self._set_time(now_s)
@@ -305,7 +303,7 @@ class TrialMachine(Take):
         super()._enter(phase, reason)
 
     def _fingerprint(self) -> tuple[object, ...]:
-        return self._phase, self._last_number, self._closings  # closing words are said within one phase
+        return self._phase, self._last_number, self._closing_count  # closing words are said within one phase
 
     def _phase_end_s(self) -> float | None:
         attempt = self._current
@@ -313,7 +311,7 @@ class TrialMachine(Take):
             case Phase.PLAYING if attempt:
                 return self._limit_once_spoken(attempt.begun_s + self._timing.duration_s + SOUND_GUARD_S)
             case Phase.LISTENING if attempt:
-                return self._listens_until(attempt)
+                return self._listens_until_s(attempt)
             case Phase.RESPONDING if attempt:
                 response = attempt.response(self._now_s)
                 return response.closes_s if response else self._now_s
@@ -321,50 +319,51 @@ class TrialMachine(Take):
                 return self._since_s + FREEZE_GUARD_S
             case Phase.CHECKING if attempt:
                 wait_s = self._rule.evidence_wait_s if self.trial.evidence is Evidence.DEVICE else 0.0
-                return settled_s(attempt, self._since_s, self._since_s + wait_s)
+                return conclusion_due_s(attempt, self._since_s, self._since_s + wait_s)
             case Phase.CHECKING_EFFECT if attempt:
                 return state_deadline_s(attempt) or self._since_s
             case Phase.ASKING | Phase.ASKING_EFFECT:
                 return self._since_s + self._rule.operator_wait_s
             case Phase.CLOSING:
-                return self._closing_until()
+                return self._closing_until_s()
             case Phase.WAITING:
-                return self._waiting_until()
+                return self._waiting_until_s()
             case Phase.LINK_LOST:
                 return self._since_s + (DEVICE_BACK_S if self._lost_sources == {THE_DEVICE} else self._link_wait_s)
             case _:
                 return None
 
-    def _listens_until(self, attempt: Attempt) -> float:
+    def _listens_until_s(self, attempt: Attempt) -> float:
         """Latest moment of a response. Without a voice: until a report comes, or not at all if only people answer."""
         end = attempt.query_end
         until_s = (end.at_s if end else self._since_s) + self._rule.response_timeout_s + DETECTION_LAG_S
         if self.trial.responds:
             return until_s
-        return settled_s(attempt, self._since_s, until_s) if self.trial.evidence is Evidence.DEVICE else self._since_s
+        by_reports = self.trial.evidence is Evidence.DEVICE
+        return conclusion_due_s(attempt, self._since_s, until_s) if by_reports else self._since_s
 
-    def _waiting_until(self) -> float:
+    def _waiting_until_s(self) -> float:
         """When the next attempt may begin, or the trial ends, if nothing more is heard."""
         until_s = max(self._earliest_sound_s, self._transcribing_until_s or 0.0)
         part = self.trial.memory
         if part is not None and part.primed_by and self._current is None:  # the wait that this probe is about
-            until_s = max(until_s, self._quiet.until(part.wait_s, self._since_s))
+            until_s = max(until_s, self._quiet.until_s(part.wait_s, self._since_s))
         elif self._last_number and (self._in_late_window or self._verdict() is None):
-            until_s = max(until_s, self._quiet.until(self._rule.context_wait_s, self._since_s))
+            until_s = max(until_s, self._quiet.until_s(self._rule.context_wait_s, self._since_s))
         if self._in_late_window:
             until_s = max(until_s, self._since_s + self._rule.context_wait_s)
         if self._talks_on():
             until_s = max(until_s, self._since_s + self._rule.response_max_s)
         if self.query_cut_s is not None:
             wait_s = self._rule.context_wait_s
-            until_s = max(until_s, self.query_cut_s + wait_s, self._quiet.until(wait_s, self._since_s))
-        return max(until_s, self._busy_until())
+            until_s = max(until_s, self.query_cut_s + wait_s, self._quiet.until_s(wait_s, self._since_s))
+        return max(until_s, self._busy_until_s())
 
-    def _busy_until(self) -> float:
+    def _busy_until_s(self) -> float:
         """Until when the device counts as busy: an earlier query would cut off its answer, which may still come."""
         if self._device.state not in _BUSY:
             return 0.0
-        return self._device.until(self._rule.context_wait_s, self._since_s + self._rule.response_max_s)
+        return self._device.until_s(self._rule.context_wait_s, self._since_s + self._rule.response_max_s)
 
     def _talks_on(self) -> bool:
         """Whether the answer was longer than `response_max_s` and still goes on: the device would not hear a query."""
@@ -373,22 +372,22 @@ class TrialMachine(Take):
 
     def _display_reason(self) -> str:
         if self._phase is Phase.WAITING:
-            busy_until_s = self._busy_until()
-            if self._now_s < busy_until_s and self._waiting_until() == busy_until_s:  # nothing else lasts longer
+            busy_until_s = self._busy_until_s()
+            if self._now_s < busy_until_s and self._waiting_until_s() == busy_until_s:  # nothing else lasts longer
                 return self._device.in_words("the device")
         return self._reason
 
-    def _closing_until(self) -> float:
+    def _closing_until_s(self) -> float:
         close = self.trial.close_dialogue
         assert close is not None
         if close.say is None:
-            return max(self._quiet.until(close.wait_s, self._since_s), self._since_s + close.wait_s)
+            return max(self._quiet.until_s(close.wait_s, self._since_s), self._since_s + close.wait_s)
         if not self._closing_id:  # at once, but no sound while a response is being transcribed
             return self._transcribing_until_s or self._now_s
         if not self._closing_done:
             return self._since_s + SOUND_GUARD_S + (self._rule.speak_within_s or 0.0)  # a person may take longer
-        settle_s = SETTLE_IDLE_S if self._device.state is DeviceState.IDLE else SETTLE_S
-        return self._quiet.until(settle_s, self._since_s)
+        quiet_s = QUIET_IF_IDLE_S if self._device.state is DeviceState.IDLE else QUIET_AFTER_CLOSING_S
+        return self._quiet.until_s(quiet_s, self._since_s)
 
     # Steps
 
@@ -430,7 +429,7 @@ class TrialMachine(Take):
             case Phase.CLOSING if due:
                 self._close()
             case Phase.WAITING if due and not self._paused:
-                self._go_on()
+                self._end_wait()
             case Phase.LINK_LOST:
                 self._await_link(due)
             case _:
@@ -526,8 +525,8 @@ class TrialMachine(Take):
             self._finish_closing()
             return
         if close.say is not None and not self._closing_id and not self._lost_sources:
-            self._closings += 1
-            self._closing_id = f"{self.trial.id}.t{self.take_number}.c{self._last_number}.{self._closings}"
+            self._closing_count += 1
+            self._closing_id = f"{self.trial.id}.t{self.take_number}.c{self._last_number}.{self._closing_count}"
             self._enter(Phase.CLOSING, f"says {close.say!r}")
             self._actions.append(SayClosing(close.say, self._closing_id))
             return
@@ -539,8 +538,8 @@ class TrialMachine(Take):
         """Ends the trial if it is decided; after silence it waits for a late answer first."""
         verdict = self._verdict()
         late_answer_possible = self._may_answer_late()
-        settled = not late_answer_possible and self.query_cut_s is None and not self._talks_on()
-        if verdict is not None and settled and self._transcribing_until_s is None:
+        nothing_awaited = not late_answer_possible and self.query_cut_s is None and not self._talks_on()
+        if verdict is not None and nothing_awaited and self._transcribing_until_s is None:
             self._finish(verdict)
         else:
             self._enter(Phase.WAITING, self._wait_reason())
@@ -552,7 +551,7 @@ class TrialMachine(Take):
         attempt = self._current
         return attempt is not None and attempt.is_open and (self.trial.responds or not attempt.has_evidence)
 
-    def _go_on(self) -> None:
+    def _end_wait(self) -> None:
         """Ends the wait: closes a dialogue that is still open, ends the trial, or begins the next attempt."""
         self.query_cut_s = None
         if self._owes_closing and not self._lost_sources and self._dialogue_may_be_open():
@@ -579,7 +578,7 @@ class TrialMachine(Take):
         if self._quiet.span is not None and self.trial.responds:
             self._current.spans.append(self._quiet.span)
         self._enter(Phase.PLAYING, "")
-        self._start_attempt(self._quiet.since(self._now_s))
+        self._start_attempt(self._quiet.since_s(self._now_s))
 
     def _cut_query(self) -> None:
         """Ends the current query before its answer has ended."""

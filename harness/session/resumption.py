@@ -62,6 +62,7 @@ class Resumption:
     takes: dict[TakeKey, None] = field(default_factory=dict)
     """All known takes, planned and re-run, in the order of playing."""
     begun: set[TakeKey] = field(default_factory=set)
+    """Takes that have begun, finished or not."""
     finished: dict[TakeKey, TrialFinished] = field(default_factory=dict)
     """Take → its verdict."""
     attempts: dict[TakeKey, dict[int, AttemptFinished]] = field(default_factory=dict)
@@ -82,11 +83,12 @@ class Resumption:
     """SHA-256 of the stimuli whose sound is stored."""
     last_sound_s: float | None = None
     """When the last sound was committed, on the session's clock; None before the first."""
-    time_line: tuple[str, float] | None = None
+    clock_identity: tuple[str, float] | None = None
     """Boot id and speed of the session's clock in the last run; None before the first."""
     ended: EndReason | None = None
     """Why the session ended; None if it is open."""
     rows: int = 0
+    """`seq` of the last row; 0 without rows."""
     originals: dict[str, dict[str, str]] = field(default_factory=dict)
     """Connection → its settings before the first change, name → value."""
     unpowered: set[str] = field(default_factory=set)
@@ -156,10 +158,10 @@ class Resumption:
 
     def start_clock(self, started: EngineStarted, at_s: float) -> None:
         """Records that a run begins. After a reboot its clock is another, so the full wait between sounds applies."""
-        time_line = started.boot_id, started.clock_speed
-        if self.last_sound_s is not None and self.time_line not in (None, time_line):
+        clock_identity = started.boot_id, started.clock_speed
+        if self.last_sound_s is not None and self.clock_identity not in (None, clock_identity):
             self.last_sound_s = at_s
-        self.time_line = time_line
+        self.clock_identity = clock_identity
 
     def add_take(self, take: TakeKey) -> None:
         """Adds a take to play, after the known ones."""
@@ -235,15 +237,15 @@ def row_for(request: Request, resumption: Resumption, trial_ids: Container[str])
     match request:
         case WriteNote(text=text, by=by, trial_id=trial_id):
             if trial_id is not None and trial_id not in trial_ids:
-                return _unknown_text(trial_id)
-            return NoteWritten(text, by, trial_id) if text.strip() else "a note needs a text"
+                return _unknown_trial_text(trial_id)
+            return NoteWritten(text, by, trial_id) if text.strip() else "a note needs some text"
         case SetMark(label=label, by=by):
             return MarkSet(label, by)
         case Rerun(trial_id=trial_id, by=by):
             if trial_id not in trial_ids:
-                return _unknown_text(trial_id)
+                return _unknown_trial_text(trial_id)
             if resumption.is_in_play(trial_id):
-                return f"{trial_id} is still to be played"
+                return f"{trial_id} is already waiting or being played"
             return RerunAsked(trial_id, resumption.next_take(trial_id), by)
         case Review(event_seq=event_seq, word=word, by=by):
             if event_seq not in resumption.wakes:
@@ -259,7 +261,7 @@ def _effect_row(request: AnswerEffect, resumption: Resumption, trial_ids: Contai
     """As `row_for`. An answer that names no take is about the latest take with a response in that attempt."""
     trial_id, attempt = request.trial_id, request.attempt
     if trial_id not in trial_ids:
-        return _unknown_text(trial_id)
+        return _unknown_trial_text(trial_id)
     takes = [take for other_id, take, number in resumption.response_hashes if (other_id, number) == (trial_id, attempt)]
     take = max(takes, default=0) if request.take is None else request.take
     if take not in takes:
@@ -272,20 +274,20 @@ def _judgment_row(request: Judge, resumption: Resumption, trial_ids: Container[s
     if judgment.id in resumption.judgments:
         return None
     if judgment.trial_id not in trial_ids:
-        return _unknown_text(judgment.trial_id)
-    clips = {
-        clip
-        for (trial_id, _, attempt), clip in resumption.response_hashes.items()
+        return _unknown_trial_text(judgment.trial_id)
+    clip_hashes = {
+        sha256
+        for (trial_id, _, attempt), sha256 in resumption.response_hashes.items()
         if trial_id == judgment.trial_id and attempt == judgment.attempt
     }
-    if not clips:
+    if not clip_hashes:
         return f"attempt {judgment.attempt} of {judgment.trial_id} has no response to judge"
-    if judgment.clip_sha256 not in clips:
-        return f"the response of attempt {judgment.attempt} of {judgment.trial_id} is a different one"
+    if judgment.clip_sha256 not in clip_hashes:
+        return f"attempt {judgment.attempt} of {judgment.trial_id} has a different response"
     if judgment.replaces is not None and judgment.replaces not in resumption.judgments:
-        return f"there is no judgment {judgment.replaces} to replace"
+        return f"this session has no judgment {judgment.replaces}, which the new one replaces"
     return JudgmentGiven(judgment)
 
 
-def _unknown_text(trial_id: str) -> str:
+def _unknown_trial_text(trial_id: str) -> str:
     return f"this session has no trial {trial_id!r}"

@@ -182,15 +182,15 @@ class Inbox:
         except queue.Empty:
             return None
 
-    def put_back(self, arrived: Iterable[TimedArrival]) -> None:
+    def put_back(self, arrivals: Iterable[TimedArrival]) -> None:
         """Puts arrivals back to the front, in their order."""
-        self._returned.extendleft(reversed(list(arrived)))  # extendleft reverses them again
+        self._returned.extendleft(reversed(list(arrivals)))  # extendleft reverses them again
 
 
 T = TypeVar("T")
 
 ENDING = "the run is ending: it stores what happened before the request, and begins nothing new"
-ROOM_AGAIN_S = 3.0
+DISK_RETRY_S = 3.0
 """Interval of retries on a full disk (real seconds)."""
 
 Machine = TrialMachine | ListeningMachine
@@ -333,7 +333,7 @@ class Run:
             self.show(StateWord.INTERRUPTED, ENDING, machine.trial.id)
             return
         state = machine.state
-        shown = StateChanged(
+        displayed = StateChanged(
             state.word,
             state.since_s,
             state.until_s,
@@ -344,10 +344,10 @@ class Run:
         )
         if self.prompt is not None:
             prompt, until_s = self.prompt
-            shown = replace(shown, word=StateWord.ASKING, until_s=until_s, asks=Question.SPEECH, prompt=prompt)
+            displayed = replace(displayed, word=StateWord.ASKING, until_s=until_s, asks=Question.SPEECH, prompt=prompt)
         if machine.is_waiting_in_pause:
-            shown = replace(shown, word=StateWord.PAUSED, until_s=None, reason=self.pause_reason, asks=None)
-        self._send_state(shown)
+            displayed = replace(displayed, word=StateWord.PAUSED, until_s=None, reason=self.pause_reason, asks=None)
+        self._send_state(displayed)
 
     def show(self, word: StateWord, reason: str, trial_id: str | None = None) -> None:
         """Sends the clients a state that does not belong to a trial."""
@@ -391,38 +391,38 @@ class Run:
                 player.stop()
         reason = f"disk full: {full.what}"
         self.show(StateWord.PAUSED, reason)
-        resumed: list[Resume] = []
+        resume_commands: list[Resume] = []
         backlog: list[TimedArrival] = []
         while True:
             self.context.report_alive()
-            self._await_disk_space(full, resumed, backlog)
+            self._await_disk_space(full, resume_commands, backlog)
             try:
-                entry = write()
+                result = write()
                 break
             except LogFull as error:
                 full = error
         # After the row that had to wait, since there was no room for them earlier.
-        for row in (Paused(reason, "engine"), Resumed(resumed[-1].by if resumed else "engine")):
+        for row in (Paused(reason, "engine"), Resumed(resume_commands[-1].by if resume_commands else "engine")):
             self.append(row)
         self.arrivals.put_back(backlog)
-        for command in resumed:
+        for command in resume_commands:
             self.context.answer(command.id, True, "")
-        return entry
+        return result
 
-    def _await_disk_space(self, full: LogFull, resumed: list[Resume], backlog: list[TimedArrival]) -> None:
+    def _await_disk_space(self, full: LogFull, resume_commands: list[Resume], backlog: list[TimedArrival]) -> None:
         """Waits for the next retry. A resume ends the wait; a stop or abort raises `full`. Other commands are refused.
 
-        resumed: gets a resume, which is answered once there is space. backlog: gets the observations.
+        resume_commands: gets a resume, which is answered once there is space. backlog: gets the observations.
         """
         answer = self.context.answer
-        until_s = threads.monotonic() + ROOM_AGAIN_S
+        until_s = threads.monotonic() + DISK_RETRY_S
         while (left_s := until_s - threads.monotonic()) > 0:
             arrival = self.arrivals.get_new(left_s)
             match arrival:
                 case None:
                     return
                 case (Resume() as command, _):
-                    resumed.append(command)
+                    resume_commands.append(command)
                     return
                 case (Stop(), _):
                     raise full

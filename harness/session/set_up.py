@@ -60,13 +60,15 @@ class PowerCycling:
 
         Raises DeviceError if one cannot be switched, or does not answer again.
         """
-        if trial.memory is not None and trial.memory.primed_by:
+        if trial.is_follow_up:
             return True  # nothing may happen to the device between a prime and its follow-up
-        every, sources_by_device = trial.power_cycle, _sources_by_device(trial)
+        cycle_every, sources_by_device = trial.power_cycle, _sources_by_device(trial)
         due = {
             device: sources
             for device, sources in sources_by_device.items()
-            if every and self._trial_counts.get(device, every) >= every and device in self._run.context.power
+            if cycle_every
+            and self._trial_counts.get(device, cycle_every) >= cycle_every
+            and device in self._run.context.power
         }
         if due and not self._cycle(due, f"before {trial.id}"):
             return False
@@ -217,12 +219,14 @@ class TrialSettings:
             for name, values in settings.items():
                 for value in sorted(values):
                     _check_value(connection, name, value, device_settings)
-            noted = self._run.resumption.originals.get(connection, {})
-            originals = tuple((name, device_settings[name].value) for name in sorted(settings) if name not in noted)
+            known_originals = self._run.resumption.originals.get(connection, {})
+            originals = tuple(
+                (name, device_settings[name].value) for name in sorted(settings) if name not in known_originals
+            )
             if unread := [name for name, value in originals if not value]:
                 raise DeviceError(
                     f"{connection} reports no value for {unread[0]}, so the original could not be restored",
-                    remedy="Set it once by hand, or leave it out of `device_settings`",
+                    remedy="Set a value by hand once, or remove the setting from `device_settings`",
                 )
             if originals:
                 self._run.append(SettingsNoted(connection, SettingsStage.ORIGINAL, originals))
@@ -301,7 +305,7 @@ class TrialSettings:
         driver = self._run.context.stands.get(source) or self._run.context.settings.get(source)
         if driver is None:
             raise InputError(
-                f"the connection of {source} cannot set settings", remedy="Use a driver that can, such as esphome"
+                f"the driver of {source} cannot change settings", remedy="Use a driver that can, such as esphome"
             )
         return driver
 

@@ -17,11 +17,11 @@ from harness.model.trial import Trial
 
 T = TypeVar("T")
 
-NOTHING_S = 0.001
+MIN_PIECE_S = 0.001
 """A remainder of a recording that is shorter does not become a separate piece."""
-LETTERS_A_SECOND = 15.0
+LETTERS_PER_S = 15.0
 PAUSE_S = 0.9
-"""A text is assumed to take letters / LETTERS_A_SECOND + PAUSE_S when texts are assigned to segments. If the texts are
+"""A text is assumed to take letters / LETTERS_PER_S + PAUSE_S when texts are assigned to segments. If the texts are
 shorter, the speaker starts over."""
 
 
@@ -98,7 +98,7 @@ class _Stream:
             yield RecordingPiece(playing.path, round(playing.offset_s, 6), round(piece_s, 6))
             left_s -= piece_s
             offset_s = playing.offset_s + piece_s
-            self._playing = None if offset_s >= playing.length_s - NOTHING_S else replace(playing, offset_s=offset_s)
+            self._playing = None if offset_s >= playing.length_s - MIN_PIECE_S else replace(playing, offset_s=offset_s)
 
     def _draw_sayings(self, duration_s: float) -> Iterator[Saying]:
         """Texts that take about that long to say, each with a random voice."""
@@ -106,7 +106,7 @@ class _Stream:
         voices = self._source.voices or (VoiceSpec(),)
         while left_s > 0:
             text = next(self._sayings)
-            left_s -= len(text) / LETTERS_A_SECOND + PAUSE_S
+            left_s -= len(text) / LETTERS_PER_S + PAUSE_S
             yield Saying(text, self._chance.choice(voices))
 
     def _shuffle(self, items: tuple[T, ...]) -> Iterator[T]:
@@ -125,34 +125,35 @@ OTHER_TRIAL_S = 10.0
 class _Stretch:
     """The state of a soak since its last probe.
 
-    left: number of its segments that are not played yet. every_s: longest time between two probes.
+    segments_left: number of its segments that are not played yet. every_s: longest time between two probes.
     length_s: length of everything played since the last probe; None before the first.
-    ambient: whether a segment was played since. probes: number of its probes.
+    has_ambient: whether a segment was played since. probe_count: number of its probes.
     """
 
-    left: int
+    segments_left: int
     every_s: float
     length_s: float | None = None
-    ambient: bool = False
-    probes: int = 0
+    has_ambient: bool = False
+    probe_count: int = 0
 
 
-def with_probes(trials: Sequence[Trial], probe: Mapping[str, Callable[[int], Trial]]) -> Iterator[Trial]:
+def with_probes(trials: Sequence[Trial], probe_makers: Mapping[str, Callable[[int], Trial]]) -> Iterator[Trial]:
     """The trials in their order, with probes between them.
 
-    probe: id of a template of ambient trials → a function that makes its probe with a number, from 1. Each such soak
-    has a probe before its first segment and after its last. Further probes follow at most `probe_every_s` apart.
+    probe_makers: id of a template of ambient trials → a function that makes its probe with a number, from 1.
+    Each such soak has a probe before its first segment and after its last. Further probes follow at most
+    `probe_every_s` apart.
     """
-    stretches = {name: _Stretch(0, 0.0) for name in probe}
+    stretches = {name: _Stretch(0, 0.0) for name in probe_makers}
     for trial in trials:
         if (soak_stretch := stretches.get(_soak_id(trial))) is not None:
-            soak_stretch.left += 1
+            soak_stretch.segments_left += 1
             soak_stretch.every_s = trial.listening.probe_every_s if trial.listening else 0.0
     follow_up_s = {part.primed_by: part.wait_s + OTHER_TRIAL_S for trial in trials if (part := trial.memory)}
     # A probe precedes a trial with which the time since the last probe would become too long. It is needed only if
     # ambient sound was played since then, or is this trial.
     for trial in trials:
-        if trial.memory is not None and trial.memory.primed_by:  # nothing comes between it and its prime
+        if trial.is_follow_up:  # nothing comes between it and its prime
             yield trial
             continue
         sound = trial.recipe.query
@@ -160,24 +161,24 @@ def with_probes(trials: Sequence[Trial], probe: Mapping[str, Callable[[int], Tri
         lasts_s = sound.duration_s if isinstance(sound, Ambience) else OTHER_TRIAL_S
         lasts_s += follow_up_s.get(trial.id, 0.0)
         for name, stretch in stretches.items():
-            if name == soak or stretch.ambient:
-                late = stretch.length_s is None or stretch.length_s + lasts_s > stretch.every_s
-                if late:
-                    yield _next_probe(stretch, probe[name])
+            is_due = stretch.length_s is None or stretch.length_s + lasts_s > stretch.every_s
+            if is_due and (name == soak or stretch.has_ambient):
+                yield _next_probe(stretch, probe_makers[name])
             if stretch.length_s is not None:
                 stretch.length_s += lasts_s
         yield trial
         if (own_stretch := stretches.get(soak)) is not None:
-            own_stretch.ambient, own_stretch.left = True, own_stretch.left - 1
-            if not own_stretch.left:
-                yield _next_probe(own_stretch, probe[soak])
+            own_stretch.has_ambient = True
+            own_stretch.segments_left -= 1
+            if not own_stretch.segments_left:
+                yield _next_probe(own_stretch, probe_makers[soak])
 
 
-def _next_probe(stretch: _Stretch, probe: Callable[[int], Trial]) -> Trial:
+def _next_probe(stretch: _Stretch, make_probe: Callable[[int], Trial]) -> Trial:
     """Makes the next probe of a soak, with which a new stretch begins."""
-    stretch.probes += 1
-    stretch.length_s, stretch.ambient = 0.0, False
-    return probe(stretch.probes)
+    stretch.probe_count += 1
+    stretch.length_s, stretch.has_ambient = 0.0, False
+    return make_probe(stretch.probe_count)
 
 
 def _soak_id(trial: Trial) -> str:

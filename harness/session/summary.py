@@ -8,15 +8,23 @@ from pathlib import Path
 
 from harness.base.foreign import plain_text, shell_word
 from harness.base.grouping import group_by
-from harness.base.text_table import Column, first_lines, fit, labelled_lines, text_table, wrap_wide_lines
+from harness.base.text_table import Column, first_lines, fit, join_blocks, labelled_lines, text_table, wrap_wide_lines
 from harness.model.choices import Grouping
 from harness.model.errors import HarnessError
-from harness.model.numbers import NOTHING, counted, ordinal, percent, seconds
+from harness.model.numbers import NOTHING, counted, exact, fixed, ordinal, percent, seconds
 from harness.model.record import EndReason
 from harness.model.scenario import Scenario, TrialKind
 from harness.model.trial import Outcome
 from harness.session.effect_items import effect_lines, effects_in
 from harness.session.figures.limits import limits_so_far, worst_of
+from harness.session.figures.memory import (
+    AnswerSource,
+    MemoryFigures,
+    MemoryFinding,
+    MemoryLength,
+    WaitLevel,
+    find_memories,
+)
 from harness.session.figures.procedures import clause_rows
 from harness.session.figures.progress import Progress, Totals, normalisation_of, words_of_session
 from harness.session.figures.requests import requests_of_session
@@ -29,14 +37,14 @@ from harness.session.figures.trials import (
     words_of,
 )
 from harness.session.figures.understood_trials import UnderstoodFigures
-from harness.session.log.reader import read_scenario
-from harness.session.wording import OUTCOME_WORDS, connection_in_words, described_in_words, in_words, short_names
+from harness.session.log.reader import LogReader, read_scenario
+from harness.session.wording import OUTCOME_WORDS, cause_in_words, connection_in_words, described_in_words, short_names
 from harness.statistics.intervals import Share
 from harness.statistics.text import delays, measured, percent_interval, share_with_interval
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict, limits_met_text
 from harness.statistics.word_intervals import MIN_QUERIES
 from harness.transcripts.recognition import GroupTranscripts, SamplingUnit
-from harness.understanding.reported_frames import compared, parts_of, verdict_in_words
+from harness.understanding.reported_frames import parts_line, parts_of, verdict_in_words
 from harness.wake.reports.figures_text import request_lines, wake_summary
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import Play
@@ -58,7 +66,7 @@ NO_LABEL = "(none)"
 UNITS = {SamplingUnit.QUERIES: "query", SamplingUnit.ATTEMPTS: "attempt"}
 
 
-def _columns(width: int | None) -> int:
+def _table_width(width: int | None) -> int:
     """Width of a table: as requested, else that of the terminal, else 120."""
     return shutil.get_terminal_size((120, 24)).columns if width is None else width
 
@@ -85,12 +93,10 @@ def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | 
             lines += ["", *frames]
         lines += [*interrupted_lines(progress), ""]
     snapshot = wake.snapshot() if wake else None
-    lines += wrap_wide_lines(results_lines(progress, snapshot, wake_summary(wake) if wake else ()), _columns(None))
+    lines += wrap_wide_lines(results_lines(progress, snapshot, wake_summary(wake) if wake else ()), _table_width(None))
     lines += self_wake_lines(progress)
     if folder is not None and any(trial.trial.memory is not None for trial in progress.trials):
-        from harness.session.figures.memory import summary_lines  # here, since it takes long to import
-
-        lines += summary_lines(folder)
+        lines += memory_lines(folder)
     lines += bench_lines(progress)
     if folder is not None:
         lines += effect_lines(effects_in(progress, folder).items)
@@ -108,18 +114,20 @@ def procedure_lines(scenario: Scenario, progress: Progress, wake: WakeFigures | 
     rows = clause_rows(scenario, progress, wake)
     if scenario.procedure is None or not rows:
         return []
-    heads = tuple(Column(head, left=True) for head in ("clause", "wanted", "found", "verdict"))
+    heads = tuple(Column(head, left=True) for head in ("clause", "required", "result", "verdict"))
     lines = ["", f"after {scenario.procedure.name.value}, edition {plain_text(scenario.procedure.edition, 40)}"]
     for device, device_rows in group_by((row.device, row) for row in rows).items():
-        cells = [(row.clause.what, row.clause.wanted, row.found.value, row.found.verdict.value) for row in device_rows]
-        lines += [f"device {plain_text(device, 80)}", *text_table(heads, cells, _columns(None))]
+        cells = [
+            (row.clause.what, row.clause.wanted, row.result.value, row.result.verdict.value) for row in device_rows
+        ]
+        lines += [f"device {plain_text(device, 80)}", *text_table(heads, cells, _table_width(None))]
     return [*lines, ""]
 
 
 def interrupted_lines(progress: Progress) -> list[str]:
     """Why trials have no result: `time.r1: not proven: nothing shows that radio was listening`."""
     causes = [
-        f"{plain_text(trial.trial.id, 60)}: {plain_text(in_words(trial.counting.cause), 200)}"
+        f"{plain_text(trial.trial.id, 60)}: {plain_text(cause_in_words(trial.counting.cause), 200)}"
         for trial in progress.trials
         if trial.counting is not None and trial.counting.outcome is Outcome.INTERRUPTED and trial.counting.cause
     ]
@@ -179,7 +187,7 @@ def self_wake_lines(progress: Progress) -> list[str]:
     lines = (
         f"{plain_text(wakes.device, 40)} woke in {answers}: {share_with_interval(share)}"
         for wakes in progress.self_wakes
-        for answers, share in (("its own answers", wakes.own), ("another's answers", wakes.others))
+        for answers, share in (("its own answers", wakes.own), ("other devices' answers", wakes.others))
         if share.total
     )
     return labelled_lines("self-wakes", lines)
@@ -206,7 +214,7 @@ def results_lines(progress: Progress, wake: WakeProgress | None, figures: Sequen
     """The lines with the totals, then `figures`, which are the lines on wake results."""
     has_queries = any(trial.trial.listening is None for trial in progress.trials) or not progress.trials
     lines = totals_lines(progress.totals) if has_queries else [finished_line(progress.totals)]
-    lines += heard_lines(*words_of_session(progress.totals, wake), normalisation_of(progress))
+    lines += wer_lines(*words_of_session(progress.totals, wake), normalisation_of(progress))
     lines += labelled_lines("requests", request_pauses(progress.totals, wake))
     return [*lines, "", *figures] if figures else lines
 
@@ -255,7 +263,7 @@ def trial_table(
 
     wake: the results of wake trials; None: there are none.
     """
-    text_width = _columns(width) - sum(WIDTHS) - len(GAP) * (len(WIDTHS) + 1)
+    text_width = _table_width(width) - sum(WIDTHS) - len(GAP) * (len(WIDTHS) + 1)
     widths = WIDTHS
     if text_width >= MIN_TEXT_COLUMNS:
         heard_width = text_width * 2 // 5  # what it answers is longer than what it heard
@@ -308,7 +316,7 @@ def frame_table(progress: Progress, width: int | None = None) -> list[str]:
     rows = [trial for trial in progress.trials if trial.trial.expects is not None]
     if not rows:
         return []
-    frame_width = max(MIN_FRAME_COLUMNS, _columns(width) - sum(FRAME_WIDTHS) - len(GAP) * len(FRAME_WIDTHS))
+    frame_width = max(MIN_FRAME_COLUMNS, _table_width(width) - sum(FRAME_WIDTHS) - len(GAP) * len(FRAME_WIDTHS))
     names = short_names([trial.trial.id for trial in rows], FRAME_WIDTHS[1])
     cells = (
         (str(trial.trial.number), name, "" if trial.attempts is None else str(trial.attempts), frame_in_words(trial))
@@ -322,7 +330,7 @@ def frame_in_words(trial: TrialProgress) -> str:
     verdict = trial.last_verdict
     if verdict is None or verdict.understood is None:
         return ""
-    understood, comparison = verdict.understood, compared(parts_of(trial.trial, verdict))
+    understood, comparison = verdict.understood, parts_line(parts_of(trial.trial, verdict))
     if not comparison and understood.intents is not None:
         comparison = "nothing, as expected" if understood.right else "nothing"
     return f"{verdict_in_words(understood)}{': ' if comparison else ''}{comparison}"
@@ -424,7 +432,7 @@ def limit_lines(limits: Iterable[DeclaredLimit]) -> list[str]:
 # Words that were heard
 
 
-def heard_lines(first: GroupTranscripts, final: GroupTranscripts, normalisation: str) -> list[str]:
+def wer_lines(first: GroupTranscripts, final: GroupTranscripts, normalisation: str) -> list[str]:
     """Three lines with WER totals, and a fourth if an operator typed words; none without transcripts."""
     if not first.attempts:
         return []
@@ -441,7 +449,7 @@ def heard_lines(first: GroupTranscripts, final: GroupTranscripts, normalisation:
 
 def _typed_lines(first: GroupTranscripts, final: GroupTranscripts) -> Iterator[str]:
     if first.typed or final.typed:
-        yield f"by the operator, mostly for misheard queries: {first.typed} first, {final.typed} final"
+        yield f"by the operator, mostly for misheard queries: {first.typed} first and {final.typed} final attempts"
 
 
 def wer_in_words(words: GroupTranscripts) -> str:
@@ -453,16 +461,16 @@ def wer_in_words(words: GroupTranscripts) -> str:
     return f"{counts.errors} of {counted(counts.words, 'word')} = {percent(counts.wer)}{interval}"
 
 
-def heard_tables(
+def wer_tables(
     trials: Sequence[TranscribedTrial], normalisation: str, groupings: Iterable[str] = (), width: int | None = None
 ) -> list[str]:
     """WER of all trials, then a table for each grouping (default: each grouping that splits the trials)."""
     if not trials:
         return ["no attempts that could have a transcript"]
-    total, columns = words_of(trials), _columns(width)
+    total, columns = words_of(trials), _table_width(width)
     lines = [
         f"WER of what was heard, words compared as {normalisation}",
-        f"intervals: by query if there are at least {MIN_QUERIES} different ones, else by attempt",
+        f"intervals: over queries if at least {MIN_QUERIES} are different, else over attempts",
         *(f"transcripts typed {text}" for text in _typed_lines(total.first, total.final)),
         "",
         *_transcript_table("", [("all", total)], columns),
@@ -498,3 +506,95 @@ def _word_cells(words: GroupTranscripts) -> tuple[str, ...]:
         *map(str, (counts.substitutions, counts.deletions, counts.insertions, counts.words)),
         f"{counts.sentences} of {words.attempts}",
     )
+
+
+# Memory
+
+
+BAR_CELLS = 30
+_SOURCE_NAMES = {
+    AnswerSource.DEVICE: "the device's own answer",
+    AnswerSource.TRANSCRIPTION: "our transcription of the answer",
+}
+
+
+def memory_lines(folder: Path) -> list[str]:
+    """A line for each device with memory trials. Reads the log again."""
+    with LogReader(folder) as reader:
+        figures = MemoryFigures.of(reader.entries())
+    lines = [
+        f"{plain_text(finding.device, 60)}: {_memory_length_text(finding.length)}; {_recommendation(finding)}"
+        for finding in find_memories(figures.points())
+    ]
+    return labelled_lines("memory", lines or [f"n/a (0 of {figures.planned} pairs have ended)"])
+
+
+def _memory_block(finding: MemoryFinding, axis: str | None = None) -> Iterator[str]:
+    """Results of one device: a bar for each wait, the length, and the line for its profile."""
+    label = f", {axis} {plain_text(finding.group, 60) or 'as it is'}" if axis else ""
+    yield f"device {plain_text(finding.device, 80)}{label}: {finding.counted} of {len(finding.points)} pairs count"
+    if finding.levels:
+        yield "     wait  share of pairs that remember (bar) and its exact 95 % interval (·)"
+        yield from (_memory_bar(level) for level in finding.levels)
+    yield f"  memory length      {_memory_length_text(finding.length)}"
+    if finding.to_wake is not None:
+        yield f"  to the wake event  {_memory_length_text(finding.to_wake)}"
+    yield f"  recommended        {_recommendation(finding)}"
+    if finding.forgotten is not None and finding.forgotten.surer is not None:
+        wait_s, at_most = finding.forgotten.surer
+        yield f"  more cautious      {exact(wait_s)} s: at most {percent(at_most, 0)} of pairs show memory"
+    yield from _memory_notes(finding)
+
+
+def _memory_length_text(estimate: MemoryLength | None) -> str:
+    """`between 6.5 and 8 s (95 % interval 5 to 10 s)`."""
+    if estimate is None:
+        return "n/a (no data)"
+    low, high = estimate.bracket
+    if high is None:
+        range_text = f"over {exact(low)} s"
+    else:
+        range_text = f"under {exact(high)} s" if low == 0 else f"between {exact(low)} and {exact(high)} s"
+    first, last = estimate.interval
+    within = f"{exact(first)} s and up" if last is None else f"{exact(first)} to {exact(last)} s"
+    return f"{range_text} (95 % interval {within})"
+
+
+def _recommendation(finding: MemoryFinding) -> str:
+    """A line for the device profile, with its evidence as a comment; else n/a and the reason."""
+    forgotten_wait = finding.forgotten
+    if forgotten_wait is None:
+        return f"n/a ({finding.why})"
+    wait, left = exact(forgotten_wait.wait_s), forgotten_wait.left
+    later = f"observed: {left.count} of {left.total} pairs at {wait} s or more"
+    evidence = f"at {wait} s, at most {percent(forgotten_wait.at_most, 0)} show memory (95 %); {later}"
+    return f"context_wait_s: {wait}  # {evidence}"
+
+
+def _memory_bar(level: WaitLevel) -> str:
+    share = level.shown
+    low, high = (round(end * BAR_CELLS) for end in level.interval)
+    full = round(BAR_CELLS * (share.value or 0.0))
+    cells = "█" * full + "".join("·" if low <= index < high else " " for index in range(full, BAR_CELLS))
+    shown = f"{share.count} of {share.total} ({percent_interval(level.interval, 0)})"
+    return f"  {fixed(level.wait_s, 1):>6} s  {cells}  {shown}"
+
+
+def _memory_notes(finding: MemoryFinding) -> Iterator[str]:
+    sources = {point.source for point in finding.points if point.shown is not None and point.source is not None}
+    if sources:
+        names = (name for source, name in _SOURCE_NAMES.items() if source in sources)
+        yield f"  evidence           {' and '.join(names)}"
+    if finding.levels:
+        error_s = max((point.error_s for point in finding.points if point.shown is not None), default=0.0)
+        yield f"  waits              resolved to 0.1 s; the end of an answer is known to ± {seconds(error_s)}"
+    if finding.left_out:
+        why = ", ".join(f"{plain_text(code, 40)} {count}" for code, count in finding.left_out)
+        yield f"  do not count       {why}"
+    for planned_s, mean_s in finding.exceeded_waits.items():
+        yield f"  not reached        planned {exact(planned_s)} s, waited {fixed(mean_s, 1)} s on average"
+
+
+def memory_blocks(findings: Iterable[MemoryFinding], axis: str | None = None) -> list[str]:
+    """The results of all devices, separated by empty lines."""
+    return list(join_blocks(*(_memory_block(finding, axis) for finding in findings)))

@@ -207,8 +207,11 @@ class BenchState:
 
     def activity_of(self, sources: Iterable[str], states: Collection[DeviceState]) -> Activity:
         """A copy of the activity of the first of these sources that is in one of these states; else an unknown one."""
-        activities = (self.activities.get(source, Activity()) for source in sources)
-        return replace(next((activity for activity in activities if activity.state in states), Activity()))
+        for source in sources:
+            activity = self.activities.get(source)
+            if activity is not None and activity.state in states:
+                return replace(activity)
+        return Activity()
 
     def copy(self) -> BenchState:
         """A separate copy that can change."""
@@ -222,7 +225,7 @@ class BenchState:
 
 
 ENGINE_ENDED = "engine_ended"
-_ENDS_OF_ENGINE = (ENGINE_ENDED, "stopped")
+_ENGINE_END_CODES = (ENGINE_ENDED, "stopped")
 """Cause codes of attempts during which the engine was killed or asked to end. They do not count in `max_interruptions`.
 """
 
@@ -265,7 +268,7 @@ def trial_verdict(rule: RepromptRule, rows: Mapping[int, AttemptFinished]) -> Ve
     if len(counted) >= rule.max_attempts:
         return Verdict(counted[-1].outcome, counted[-1].attempt, counted[-1].cause)
     interrupted = [
-        row for row in ordered if row.outcome is Outcome.INTERRUPTED and cause_code(row.cause) not in _ENDS_OF_ENGINE
+        row for row in ordered if row.outcome is Outcome.INTERRUPTED and cause_code(row.cause) not in _ENGINE_END_CODES
     ]
     if len(interrupted) > rule.max_interruptions:  # up to that many are repeated
         return Verdict(Outcome.INTERRUPTED, None, f"too_many_interruptions: last {interrupted[-1].cause}")
@@ -324,12 +327,12 @@ _ASKS = {Phase.ASKING: Question.RECOGNITION, Phase.ASKING_EFFECT: Question.EFFEC
 class TakeOptions(TypedDict, total=False):
     """Options of a take.
 
-    - before: rows of attempts at this take from an earlier run of the session.
+    - earlier_attempts: rows of attempts at this take from an earlier run of the session.
     - attended: whether an operator is there to answer. The attribute of the take may be set at any time.
     - link_wait_s: how long to wait for a lost link before the trial is given up.
     """
 
-    before: Sequence[AttemptFinished]
+    earlier_attempts: Sequence[AttemptFinished]
     attended: bool
     link_wait_s: float
 
@@ -344,7 +347,7 @@ class Take:
         self._timing = timing
         self._rule = trial.reprompt
         self._link_wait_s = options.get("link_wait_s", LINK_WAIT_S)
-        self._rows = {row.attempt: row for row in options.get("before", ())}
+        self._rows = {row.attempt: row for row in options.get("earlier_attempts", ())}
         self._last_number = max(self._rows, default=0)
         self._phase = Phase.READY
         self._now_s = 0.0
@@ -522,9 +525,9 @@ class Take:
 
     def _advance(self) -> list[Action]:
         """Steps until nothing changes any more. Returns the actions."""
-        before: tuple[object, ...] | None = None
-        while before != (current := self._fingerprint()):
-            before = current
+        previous: tuple[object, ...] | None = None
+        while previous != (current := self._fingerprint()):
+            previous = current
             self._step()
         return self._drain_actions()
 
@@ -578,8 +581,10 @@ class Take:
 
     def _credit(self, observation: Observation, attempt: int | None) -> None:
         """Credits an observation to an attempt; None: it belongs to none."""
-        of_attempt = () if attempt is None else (self.trial.id, self.take_number, attempt)
-        self._actions.append(Observed(observation, *of_attempt))
+        if attempt is None:
+            self._actions.append(Observed(observation))
+        else:
+            self._actions.append(Observed(observation, self.trial.id, self.take_number, attempt))
 
     def _write_row(self, row: AttemptFinished) -> None:
         """Adds the row with the verdict on an attempt, unless its latest row says the same."""

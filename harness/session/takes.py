@@ -42,20 +42,12 @@ from harness.model.trial import ListeningSpec, Outcome, Trial
 from harness.session.levels import requested_dbfs, why_silent
 from harness.session.listening_trial import ListeningMachine
 from harness.session.pauses import NOT_SET_UP, CheckPause, FaultPause, LifeCheck, UnfitPause
-from harness.session.prompting import Prompter, said_text
+from harness.session.prompting import Prompter, words_to_say
 from harness.session.query_trial import TrialMachine
 from harness.session.resumption import TakeKey
 from harness.session.run import Machine, Run, TranscriptReady, WakeUp
 from harness.session.set_up import PowerCycling, TrialSettings
-from harness.session.take import (
-    Action,
-    FreezeResponse,
-    SayClosing,
-    StimulusTiming,
-    StopStimulus,
-    TakeOptions,
-    trial_verdict,
-)
+from harness.session.take import Action, FreezeResponse, SayClosing, StimulusTiming, StopStimulus, trial_verdict
 
 PRIME_BY = "the memory probe"
 """The name in the rows for who requests another take of a prime."""
@@ -139,8 +131,8 @@ class Takes:
         self._checks = CheckPause(run)
         self._faults = FaultPause(run, self.power.revive)
         self._last_played = ""
-        self._attempt: AttemptStarted | None = None
-        self._started_s: dict[str, float] = {}
+        self._attempt_row: AttemptStarted | None = None
+        self._player_started_s: dict[str, float] = {}
         self.query_cut_s: float | None = None
         self.transcribing: set[tuple[str, int, int]] = set()
         self.settings = TrialSettings(run)
@@ -172,20 +164,26 @@ class Takes:
     def _play_take(self, take: TakeKey, following: Iterable[TakeKey], resumed: bool) -> None:
         """As `play`. The take may also end without a sound, with the reason in its verdict."""
         run = self._run
-        part = run.trials[take[0]].memory
-        if part is None or not part.primed_by:  # nothing may be played between a prime and its follow-up
-            resumed |= self.life_check.settle() | self._checks.settle() | self._unfit.settle()
+        if not run.trials[take[0]].is_follow_up:  # nothing may be played between a prime and its follow-up
+            # All three: if one of them pauses the run, the others are still due.
+            has_interrupted = [
+                self.life_check.check_silent_devices(),
+                self._checks.check_if_due(),
+                self._unfit.pause_while_unfit(),
+            ]
+            resumed = resumed or any(has_interrupted)
             if run.ending is not None:
                 return
-        if not self._prime(take):
+        if not self._ensure_primed(take):
             return
         trial, number = run.trials[take[0]], take[1]
-        before = run.resumption.attempts.get(take, {})
+        earlier_attempts = run.resumption.attempts.get(take, {})
         if take not in run.resumption.begun:
             run.append(TrialStarted(trial.id, number))
-        if (verdict := trial_verdict(trial.reprompt, before)) is not None:  # the engine ended just before that row
+        if (verdict := trial_verdict(trial.reprompt, earlier_attempts)) is not None:  # the engine ended before that row
             deciding = verdict.deciding_attempt
-            run.append(TrialFinished(trial.id, number, verdict.outcome, max(before), deciding, verdict.cause))
+            last = max(earlier_attempts)
+            run.append(TrialFinished(trial.id, number, verdict.outcome, last, deciding, verdict.cause))
             self.query_cut_s, self._last_played = run.now_s(), ""  # its answer may still come, and a follow-up is late
         elif needless := self._why_needless(trial, number):
             self._finish(take, Outcome.SKIPPED, f"needless: {needless}")
@@ -193,7 +191,7 @@ class Takes:
             self._play_stimulus(trial, number, following, resumed)
         if (row := run.resumption.finished.get(take)) is not None:
             self.power.trial_finished(trial, row)
-            if self._faults.settle(trial, row):
+            if self._faults.pause_after(trial, row):
                 self._last_played = ""  # a follow-up needs its prime again
 
     def _why_needless(self, trial: Trial, number: int) -> str:
@@ -230,7 +228,9 @@ class Takes:
         timing = StimulusTiming.of_listening(stimulus, TrialKind.COMMAND if has_phrase else TrialKind.WAKE)
         machine = ListeningMachine(trial, 1, timing)
         begins_s = self._begins_s(trial, trial.reprompt.context_wait_s)
-        self._run_machine(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.bench_state))
+        self._run_machine(
+            machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, bench_state=run.bench_state)
+        )
         self._rendering.forget(trial)
 
     def _set_up(self, trial: Trial, take: TakeKey | None = None) -> bool:
@@ -262,16 +262,26 @@ class Takes:
 
     def _play_query_trial(self, trial: Trial, number: int, stimulus: RenderedStimulus, resumed: bool) -> None:
         run = self._run
-        before = tuple(run.resumption.attempts.get((trial.id, number), {}).values())
+        earlier_attempts = tuple(run.resumption.attempts.get((trial.id, number), {}).values())
         timing = StimulusTiming.of(stimulus)
-        options = TakeOptions(before=before, attended=run.context.attended(), link_wait_s=self._faults.link_wait_s)
-        machine = TrialMachine(trial, number, timing, **options)
+        machine = TrialMachine(
+            trial,
+            number,
+            timing,
+            earlier_attempts=earlier_attempts,
+            attended=run.context.attended(),
+            link_wait_s=self._faults.link_wait_s,
+        )
         begins_s, query_cut_s = self._begins_s(trial, self._quiet_before_s(trial, resumed)), self.query_cut_s
-        last_sound_s = run.last_sound_s if before or trial.memory or query_cut_s is not None else None
+        last_sound_s = run.last_sound_s if earlier_attempts or trial.memory or query_cut_s is not None else None
         self._run_machine(
             machine,
             lambda now_s: machine.begin(
-                now_s, not_before_s=begins_s, seen=run.bench_state, last_sound_s=last_sound_s, query_cut_s=query_cut_s
+                now_s,
+                not_before_s=begins_s,
+                bench_state=run.bench_state,
+                last_sound_s=last_sound_s,
+                query_cut_s=query_cut_s,
             ),
         )
 
@@ -279,17 +289,20 @@ class Takes:
         self, trial: Trial, listening: ListeningSpec, number: int, stimulus: RenderedStimulus
     ) -> None:
         run = self._run
-        before = tuple(run.resumption.attempts.get((trial.id, number), {}).values())
+        earlier_attempts = tuple(run.resumption.attempts.get((trial.id, number), {}).values())
         # Not ambient sound: it is long, and can be rendered again from its recipe.
-        played = listening.kind is not TrialKind.AMBIENT and not trial.talker
-        if played and stimulus.sha256 not in run.resumption.stored_stimuli:
-            heard = stimulus.as_heard or stimulus.waveform
-            run.append(StimulusStored(stimulus.sha256, run.save_clip(heard, run.now_s())))
+        is_worth_storing = listening.kind is not TrialKind.AMBIENT and not trial.talker
+        if is_worth_storing and stimulus.sha256 not in run.resumption.stored_stimuli:
+            sound = stimulus.as_heard or stimulus.waveform
+            run.append(StimulusStored(stimulus.sha256, run.save_clip(sound, run.now_s())))
         timing = StimulusTiming.of_listening(stimulus, listening.kind)
-        machine = ListeningMachine(trial, number, timing, before=before, link_wait_s=self._faults.link_wait_s)
+        link_wait_s = self._faults.link_wait_s
+        machine = ListeningMachine(trial, number, timing, earlier_attempts=earlier_attempts, link_wait_s=link_wait_s)
         through_air = not all(target.injected for target in listening.targets)
         begins_s = self._begins_s(trial, run.context.between_trials_s if through_air else None)
-        self._run_machine(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.bench_state))
+        self._run_machine(
+            machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, bench_state=run.bench_state)
+        )
         for row in run.context.decisions():
             run.append(row)
 
@@ -311,9 +324,12 @@ class Takes:
     def _begins_s(self, trial: Trial, wait_s: float | None) -> float | None:
         """When a trial may make its first sound. wait_s: wait since the last sound of the bench; None: no wait."""
         last_s, query_cut_s = self._run.last_sound_s, self.query_cut_s
-        after_sound = [] if last_s is None or wait_s is None else [last_s + wait_s]
-        after_cut = [] if query_cut_s is None else [query_cut_s + trial.reprompt.context_wait_s]
-        return max(after_sound + after_cut, default=None)
+        earliest_s: list[float] = []
+        if last_s is not None and wait_s is not None:
+            earliest_s.append(last_s + wait_s)
+        if query_cut_s is not None:
+            earliest_s.append(query_cut_s + trial.reprompt.context_wait_s)
+        return max(earliest_s, default=None)
 
     def _stimulus(self, trial: Trial, following: Iterable[TakeKey]) -> RenderedStimulus | HarnessError | None:
         """The trial's sound, or why there is none. None if the run ends first."""
@@ -336,7 +352,7 @@ class Takes:
 
     # Memory probes: a follow-up is played only directly after its prime, and only if the prime was answered
 
-    def _prime(self, take: TakeKey) -> bool:
+    def _ensure_primed(self, take: TakeKey) -> bool:
         """Plays the prime of a follow-up again, if something came between. Returns whether the take may be played now.
 
         Something came between after an interruption, or in a re-run. Then the prime gets a further take. A follow-up
@@ -375,7 +391,7 @@ class Takes:
         A prime waits as long as a repeated query. It names its own subject, which replaces what the device remembers
         from an earlier pair; it only must not be taken for a follow-up.
         """
-        if trial.memory is not None and trial.memory.primed_by:
+        if trial.memory is not None and trial.is_follow_up:
             return trial.memory.wait_s
         after_pause = resumed or trial.memory is not None
         return trial.reprompt.context_wait_s if after_pause else self._run.context.between_trials_s
@@ -414,9 +430,9 @@ class Takes:
                 run.clips.announce_stimulus(machine.trial, play_id, run.stimulus)
                 run.show_machine()
                 run.append(action)
-                self._attempt = action
+                self._attempt_row = action
                 if self.prompter and machine.trial.talker and not run.disk_was_full:
-                    self.prompter.ask(machine, play_id, said_text(machine.trial))
+                    self.prompter.ask(machine, play_id, words_to_say(machine.trial))
                     return ()
                 return self._play_sound(machine, play_id, run.noises)
             case SayClosing(text=text, play_id=play_id) if self.prompter and machine.trial.talker:
@@ -467,15 +483,15 @@ class Takes:
 
         Interrupts its attempt if the level is wrong, or the device was silent when it should have spoken or played.
         """
-        run, context, row = self._run, self._run.context, self._attempt
+        run, context, row = self._run, self._run.context, self._attempt_row
         if row is None or observation.play_id != row.play_id or context.microphone is None or run.machine is None:
             return
         if any(target.injected and target.player == observation.source for target in run.machine.trial.targets):
             return  # the microphone does not hear what goes over a wire
         if isinstance(observation, StimulusStarted):
-            self._started_s[observation.source] = observation.at.at_s
+            self._player_started_s[observation.source] = observation.at.at_s
             return
-        started_s, sound = self._started_s.pop(observation.source, None), run.sounds.get(observation.play_id)
+        started_s, sound = self._player_started_s.pop(observation.source, None), run.sounds.get(observation.play_id)
         if started_s is None or sound is None or not observation.complete:
             return
         try:
@@ -522,11 +538,11 @@ class Takes:
     def _transcribe(self, trial: Trial, take: int, attempt: int, read_sound: Callable[[], Waveform]) -> None:
         transcribe, arrivals = self._run.context.transcribe, self._run.arrivals
         # Not the response of a prime: the harness's recogniser would load the host during the wait.
-        if transcribe is not None and (trial.memory is None or trial.memory.primed_by):
+        if transcribe is not None and not trial.is_prime:
             transcribe(read_sound(), lambda text: arrivals.put(TranscriptReady(trial.id, take, attempt, text)))
             self.transcribing.add((trial.id, take, attempt))
 
-    def transcribe_rest(self) -> None:
+    def resume_transcriptions(self) -> None:
         """Has the responses transcribed whose transcription the end of an earlier run has prevented."""
         run, read_clip = self._run, self._run.context.read_clip
         for (trial_id, take, attempt), clip in run.resumption.untranscribed.items():
@@ -536,7 +552,7 @@ class Takes:
                 except HarnessError as error:
                     run.append(FaultMet("clips", f"the response {clip.name} is not transcribed: {error.what}"))
 
-    def transcribed(self, message: TranscriptReady, arrived_s: float) -> None:
+    def add_transcript(self, message: TranscriptReady, arrived_s: float) -> None:
         """Logs the harness's transcription of a response, and notifies the machine that it is ready."""
         run, machine = self._run, self._run.machine
         trial_id, take, attempt = message.trial_id, message.take, message.attempt

@@ -97,13 +97,13 @@ def read_prompts(path: Path) -> tuple[str, ...]:
             problems.append(fault)
         elif len(prompt) > MAX_PROMPT_CHARS:
             problem = f"the prompt has {len(prompt)} characters"
-            problems.append(InputError(problem, place=place, remedy=f"Use at most {MAX_PROMPT_CHARS}"))
+            problems.append(InputError(problem, place=place, remedy=f"Use at most {MAX_PROMPT_CHARS} characters"))
         prompts.append(prompt)
     if problems:
         raise InputProblems(problems)
     if not 1 <= len(prompts) <= MAX_PROMPTS:
         problem = f"the file has {len(prompts)} prompts" if prompts else "the file has no prompts"
-        raise InputError(problem, place=Place(str(path)), remedy=f"Write 1 to {MAX_PROMPTS:,}, one on each line")
+        raise InputError(problem, place=Place(str(path)), remedy=f"Use 1 to {MAX_PROMPTS:,} prompts, one on each line")
     return tuple(prompts)
 
 
@@ -129,8 +129,9 @@ class TalkerFolder:
             end_ms = "" if ends_s is None else fixed(ends_s * 1000, 0)
             row = {"recording": path, **dict(facts.traits), "phrase_end_ms": end_ms}
             if set(row) != {*COLUMNS, *extra}:
+                own_columns = ", ".join([*COLUMNS, *extra])
                 raise InputError(
-                    f"the list has the columns {', '.join(row)}; this talker has {', '.join([*COLUMNS, *extra])}",
+                    f"the list has the columns {', '.join(row)}, but this recording has {own_columns}",
                     place=place,
                     remedy="Use another folder, or the same --column options",
                 )
@@ -184,7 +185,7 @@ class TalkerSpeech:
         """Adds what the microphone observed, in order. Raises UnusableUtterance if samples of the speech were lost."""
         match observation:
             case Overrun() if self.starts is not None:
-                raise UnusableUtterance("samples were lost, because this computer is too busy. Say it again")
+                raise UnusableUtterance("samples were lost, because this computer is too busy. Say the prompt again")
             case SpeechStarted(at=at) if at.at_s >= self._begins_s:
                 self.starts, self.ends = self.starts or at, None
             case SpeechEnded(at=at) if self.starts is not None:
@@ -256,7 +257,10 @@ class Talker:
         while not speech.is_over(self._clock.now_s()):
             match self._next():
                 case LinkLost(what=problem):
-                    raise SoundError(f"the microphone was lost: {problem}", remedy="Reconnect it, and run this again")
+                    raise SoundError(
+                        f"the microphone was lost: {problem}",
+                        remedy="Reconnect the microphone, then run the command again",
+                    )
                 case None:
                     pass
                 case observation:

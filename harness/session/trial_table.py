@@ -11,7 +11,7 @@ from harness.model.transcript import WordCounts
 from harness.model.trial import Trial
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import TrialProgress, deciding_words
-from harness.understanding.reported_frames import written
+from harness.understanding.reported_frames import frame_line
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import Play
 
@@ -19,14 +19,14 @@ TRIALS_SCHEMA = "voice-harness.trials.1"
 TEXT, WHOLE, NUMBER = ColumnContent.TEXT, ColumnContent.WHOLE, ColumnContent.NUMBER
 TRIAL_COLUMNS: tuple[tuple[str, ColumnContent, str], ...] = (
     ("number", WHOLE, "Number of the trial in the plan."),
-    ("trial", TEXT, "Its id."),
+    ("trial", TEXT, "Id of the trial."),
     ("take", WHOLE, "Take that counts: 1, or higher after an interruption or a repetition."),
     ("device", TEXT, "Device on the bench."),
     ("conditions", TEXT, "Labels of the matrix axes, such as `voice=kal level_dbfs=-26`."),
     ("reference", TEXT, "Words that were said."),
     ("outcome", TEXT, "Outcome of the take."),
     ("recognition", TEXT, "Whether the deciding attempt was recognised."),
-    ("evidence", TEXT, "What decided it: the device, an operator, or nothing."),
+    ("evidence", TEXT, "Source of that verdict: the device, an operator, or nothing."),
     (
         "attempts",
         WHOLE,
@@ -43,8 +43,8 @@ TRIAL_COLUMNS: tuple[tuple[str, ColumnContent, str], ...] = (
     ("wake_delay_error_ms", NUMBER, "Error of that time (±), ms."),
     ("length_ms", NUMBER, "Length of the response, ms."),
     ("response_clip", TEXT, "File of the first response in clips/."),
-    ("response_transcript", TEXT, "Its words, by our transcription."),
-    ("cause", TEXT, "Why the take has its outcome."),
+    ("response_transcript", TEXT, "Words of the response, by our transcription."),
+    ("cause", TEXT, "Reason for the outcome."),
     ("kind", TEXT, "query, wake, command, ambient, memory, understand or probe."),
     ("hit", WHOLE, "1 if the device woke to the phrase, 0 if not; empty for ambient sound."),
     ("unmatched", WHOLE, "Wake events that match no phrase."),
@@ -56,9 +56,9 @@ TRIAL_COLUMNS: tuple[tuple[str, ColumnContent, str], ...] = (
     ("normalisation", TEXT, "How words were compared."),
     ("expected", TEXT, "Expected intents and slots."),
     ("understood", TEXT, "Intents and slots that the device reported."),
-    ("intents_right", WHOLE, "1, 0, or empty if unknown."),
-    ("frame_right", WHOLE, "1, 0, or empty if unknown."),
-    ("recording", TEXT, "File that was played."),
+    ("intents_right", WHOLE, "1 if the intents are right, 0 if not; empty if unknown."),
+    ("frame_right", WHOLE, "1 if intents and slots are right, 0 if not; empty if unknown."),
+    ("recording", TEXT, "Recording that was played."),
     ("speaker", TEXT, "Talker or voice."),
 )
 """Name, type and meaning of each column. New columns are added at the end; any other change is another schema."""
@@ -118,8 +118,8 @@ def _trial_values(progress: TrialProgress) -> dict[str, Value]:
     if trial.expects is not None:
         frame = progress.last_verdict.understood if progress.last_verdict else None
         is_known = frame is not None and frame.intents is not None
-        row["expected"] = plain_text(written(trial.expects.intents, trial.expects.slots))
-        row["understood"] = plain_text(written(frame.intents or (), frame.slots)) if frame and is_known else None
+        row["expected"] = plain_text(frame_line(trial.expects.intents, trial.expects.slots))
+        row["understood"] = plain_text(frame_line(frame.intents or (), frame.slots)) if frame and is_known else None
         row["intents_right"] = None if frame is None or frame.intents_right is None else int(frame.intents_right)
         row["frame_right"] = None if frame is None or frame.right is None else int(frame.right)
     if not isinstance(trial.recipe.query, Ambience):  # in which nobody speaks

@@ -78,11 +78,11 @@ from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.trial import LIFE_CHECK_BY, NOT_PROVEN, ListeningSpec, Outcome, Recognition, Trial, trials_in_words
 from harness.session.figures.connections import DeviceConnection
 from harness.statistics.text import measured
-from harness.understanding.reported_frames import compared, parts_of, verdict_in_words, written
+from harness.understanding.reported_frames import frame_line, parts_line, parts_of, verdict_in_words
 from harness.wake.reports.figures_text import REVIEW_WORDS
 
 
-def in_words(cause: str) -> str:
+def cause_in_words(cause: str) -> str:
     """A cause from a row, for people: `link_lost: the port is gone` → `link lost: the port is gone`."""
     code, colon, more = cause.partition(":")
     return code.replace("_", " ") + colon + more
@@ -214,13 +214,13 @@ class RowWriter:
                 return self._trial_heading(trial_id, take)
             case TrialFinished(trial_id=trial_id, cause=cause) if cause.startswith(NOT_PROVEN):
                 self._not_proven.add(trial_id)
-                return f"  = {trial_id}: {OUTCOME_WORDS[record.outcome].upper()}{_cause_suffix(in_words(cause))}"
+                return f"  = {trial_id}: {OUTCOME_WORDS[record.outcome].upper()}{_cause_suffix(cause_in_words(cause))}"
             case TrialFinished():
                 interrupted = self._interrupted[record.trial_id, record.take]
                 count = sum(attempt <= record.attempts for attempt in interrupted)
                 attempts = attempts_in_words(record.attempts, count)
                 outcome = OUTCOME_WORDS[record.outcome].upper()
-                return f"  = {record.trial_id}: {outcome} after {attempts}{_cause_suffix(in_words(record.cause))}"
+                return f"  = {record.trial_id}: {outcome} after {attempts}{_cause_suffix(cause_in_words(record.cause))}"
             case Observed(observation=observation):
                 return _observation_text(observation)
             case RerunAsked(trial_id=trial_id, by=by):
@@ -312,7 +312,7 @@ class RowWriter:
         words = quoted(query.text if isinstance(query, SpokenText) else trial.reference)
         condition = f" · {plain_text(trial.condition)}" if trial.conditions else ""
         expects = trial.expects
-        frame = "" if expects is None else f", expected {written(expects.intents, expects.slots)}"
+        frame = "" if expects is None else f", expected {frame_line(expects.intents, expects.slots)}"
         return f"{heading}: {words} to {trial.device}{frame}, {trial.recipe.voice.label()}{condition}"
 
 
@@ -358,13 +358,13 @@ def _verdict_words(row: AttemptFinished, trial: Trial | None) -> str:
     heard = f"; heard {quoted(row.heard)}" if row.heard is not None else ""
     latency = f"; latency {measured(row.latency)}" if row.latency is not None else ""
     frame = "" if row.understood is None else f"; {_frame_words(row, row.understood, trial)}"
-    return f"  attempt {row.attempt}: {words}{heard}{frame}{latency}{_cause_suffix(in_words(row.cause))}"
+    return f"  attempt {row.attempt}: {words}{heard}{frame}{latency}{_cause_suffix(cause_in_words(row.cause))}"
 
 
 def _frame_words(row: AttemptFinished, frame: UnderstandingResult, trial: Trial | None) -> str:
     """The intents and slots that were understood, with a sign for right or wrong if the device reported any."""
     parts = () if trial is None else parts_of(trial, row)
-    comparison = compared(parts)
+    comparison = parts_line(parts)
     if not comparison and frame.right:
         comparison = "nothing, as expected"
     elif not comparison and frame.intents is not None:
@@ -521,10 +521,10 @@ def _without_shared_end(names: list[str]) -> list[str]:
 def _without_shared_parts(names: list[str]) -> list[str]:
     """Names with the same number of parts (`time.v-anna.n-pink_10_dB`), without the shared ones, except the first."""
     parts = [name.split(".") for name in names]
-    if len(names) < 2 or len({len(of_name) for of_name in parts}) != 1:
+    if len(names) < 2 or len({len(name_parts) for name_parts in parts}) != 1:
         return names
     differ = [number == 0 or len(set(column)) > 1 for number, column in enumerate(zip(*parts, strict=True))]
-    return [".".join(compress(of_name, differ)) for of_name in parts]
+    return [".".join(compress(name_parts, differ)) for name_parts in parts]
 
 
 def _without_shared_words(names: list[str]) -> list[str]:
@@ -533,10 +533,10 @@ def _without_shared_words(names: list[str]) -> list[str]:
     `say_the_time.v-anna` and `say_the_date.v-bob` become `time.anna` and `date.bob`.
     """
     parts = [name.split(".") for name in names]
-    if len({len(of_name) for of_name in parts}) != 1:
+    if len({len(name_parts) for name_parts in parts}) != 1:
         return names
     columns = [_different_words(column) for column in zip(*parts, strict=True) if len(set(column)) > 1]
-    return [".".join(of_name) for of_name in zip(*columns, strict=True)] or names
+    return [".".join(name_parts) for name_parts in zip(*columns, strict=True)] or names
 
 
 def _different_words(parts: Sequence[str]) -> list[str]:
@@ -544,11 +544,11 @@ def _different_words(parts: Sequence[str]) -> list[str]:
     words = [_WORD_ENDS.split(part) for part in parts]
     max_count = min(map(len, words)) - 1
     front = min(max_count, _count_shared(words))
-    back = min(max_count - front, _count_shared([of_part[::-1] for of_part in words]))
-    rest = ["".join(of_part[front : len(of_part) - back]) for of_part in words]
+    back = min(max_count - front, _count_shared([part_words[::-1] for part_words in words]))
+    different_parts = ["".join(part_words[front : len(part_words) - back]) for part_words in words]
     if back:  # the words that are left end with the separator of the next one
-        rest = [text.rstrip("-_") or text for text in rest]
-    return rest
+        different_parts = [text.rstrip("-_") or text for text in different_parts]
+    return different_parts
 
 
 _WORD_ENDS = re.compile(r"(?<=[-_])(?=[^-_])")

@@ -253,8 +253,7 @@ def agreement(labels: Labels, categories: int, *, resamples: int = RESAMPLES, se
     shared = counts[label_totals >= 2]
     raters = int((labels != MISSING).any(axis=1).sum()) if labels.size else 0
     if why_not := _nothing_shared(raters, int(label_totals.sum()), len(shared)):
-        none = Figure(None, why_not=why_not)
-        raw = alpha = ac1 = none
+        raw = alpha = ac1 = Figure(None, why_not=why_not)
     else:
         raw, alpha, ac1 = _overall_figures(counts[label_totals > 0], resamples, seed)
     return Agreement(
@@ -350,11 +349,11 @@ def _category_agreement(shared: Counts, category: int, why_not: str) -> Category
     if not len(own_counts):
         return CategoryAgreement(0, 0, Figure(None, why_not=why_not or NEVER_GIVEN))
     comparisons = own_counts * other_counts
-    denied = comparisons - own_counts * (own_counts - 1)
-    value = 1 - float(denied.sum()) / float(comparisons.sum())
+    disagreements = comparisons - own_counts * (own_counts - 1)
+    value = 1 - float(disagreements.sum()) / float(comparisons.sum())
     # Specific agreement is a ratio of sums over items, as a word error rate is a ratio of sums over utterances.
     return CategoryAgreement(
-        int(own_counts.sum()), len(own_counts), Figure(value, _complement(wer_interval(denied, comparisons)))
+        int(own_counts.sum()), len(own_counts), Figure(value, _complement(wer_interval(disagreements, comparisons)))
     )
 
 
@@ -475,11 +474,11 @@ def dawid_skene(labels: Labels, categories: int) -> DawidSkene:
     one_hot = _one_hot(labels[:, labelled], used_categories)
     other = (1 - OWN) / (size - 1) if size > 1 else 0.0
     average = WORTH_TOGETHER * np.where(np.eye(size, dtype=bool), OWN, other)
-    together = _Model(
+    common_model = _Model(
         counts[labelled][:, used_categories].astype(np.float64), 1, shares / shares.sum(axis=1, keepdims=True), average
     )
-    together.fit()
-    model = _Model(one_hot, raters, together.posteriors, WORTH_EACH * np.exp(together.confusion[:, 0]))
+    common_model.fit()
+    model = _Model(one_hot, raters, common_model.posteriors, WORTH_EACH * np.exp(common_model.confusion[:, 0]))
     objectives, converged = model.fit()
     posteriors[labelled] = 0.0
     posteriors[np.ix_(labelled, used_categories)] = model.posteriors
@@ -493,15 +492,17 @@ class _Model:
     """One fit, by expectation maximisation.
 
     counts: how often a rater gave a category to an item, items × (raters · categories). With one rater, that is all of
-    them together. imagined: pseudo-labels of each rater, categories × categories. priors, confusion (categories ×
+    them together. pseudo_labels: of each rater, categories × categories. priors, confusion (categories ×
     raters × categories): logarithms of probabilities.
     """
 
-    def __init__(self, counts: Probabilities, raters: int, posteriors: Probabilities, imagined: Probabilities) -> None:
+    def __init__(
+        self, counts: Probabilities, raters: int, posteriors: Probabilities, pseudo_labels: Probabilities
+    ) -> None:
         size = posteriors.shape[1]
         self._label_counts = counts
         self._raters = raters
-        self._imagined = imagined[:, None, :]
+        self._pseudo_labels = pseudo_labels[:, None, :]
         self.posteriors = posteriors
         self.priors = np.zeros(size)
         self.confusion = np.zeros((size, raters, size))
@@ -523,7 +524,7 @@ class _Model:
         size = len(self.priors)
         frequency = self.posteriors.sum(axis=0) + PRIOR_WORTH / size
         self.priors = np.log(frequency / frequency.sum())
-        answers = (self.posteriors.T @ self._label_counts).reshape(size, self._raters, size) + self._imagined
+        answers = (self.posteriors.T @ self._label_counts).reshape(size, self._raters, size) + self._pseudo_labels
         self.confusion = np.log(answers / answers.sum(axis=2, keepdims=True))
         joint = self._label_counts @ self.confusion.reshape(size, -1).T + self.priors
         top = joint.max(axis=1, keepdims=True)
@@ -532,7 +533,7 @@ class _Model:
         posteriors = likelihoods / total
         max_change = float(np.abs(posteriors - self.posteriors).max(initial=0.0))
         self.posteriors = posteriors
-        objective = float((top + np.log(total)).sum()) + float((self._imagined * self.confusion).sum())
+        objective = float((top + np.log(total)).sum()) + float((self._pseudo_labels * self.confusion).sum())
         return max_change, objective + PRIOR_WORTH / size * float(self.priors.sum())
 
 

@@ -84,16 +84,16 @@ def scan_series(series: Sequence[SeriesToScan]) -> tuple[SeriesScan, ...]:
     Sources: Scott & Knott, Biometrics 30 (1974), for splits. Olshen et al., Biostatistics 5 (2004), for stretches.
     Pettitt, Applied Statistics 28 (1979), for ranks. Meinshausen, Biometrika 95 (2008), for the levels.
     """
-    best_cuts = [_best_cut(each_series, 0, len(each_series.counts)) for each_series in series]
+    best_cuts = [_best_cut(session_series, 0, len(session_series.counts)) for session_series in series]
     corrected = holm([None if best_cut is None else best_cut[1] for best_cut in best_cuts])
     test_count = sum(best_cut is not None for best_cut in best_cuts)
     scans = []
-    for each_series, best_cut, p_holm in zip(series, best_cuts, corrected, strict=True):
+    for session_series, best_cut, p_holm in zip(series, best_cuts, corrected, strict=True):
         if best_cut is None or p_holm is None:
             scans.append(SeriesScan())
             continue
         cut, p = best_cut
-        points = _change_points(each_series, cut, p_holm, test_count) if p_holm < 1 - CONFIDENCE else {}
+        points = _change_points(session_series, cut, p_holm, test_count) if p_holm < 1 - CONFIDENCE else {}
         changes = tuple(ChangePoint(session, points[session]) for session in sorted(points))
         scans.append(SeriesScan(changes, p, p_holm))
     return tuple(scans)

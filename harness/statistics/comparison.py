@@ -154,14 +154,14 @@ class ComparedUnit:
     """The value of a measure in one trial or session: a count out of a total, or a duration.
 
     place: identifies the partner on the other side, which has an equal place. cluster: name of the units that vary
-    together. of: the total, or hours for a rate.
+    together. total: what the count is out of; hours for a rate.
     """
 
     place: tuple[object, ...]
     cluster: str
     labels: Mapping[str, str] = field(default_factory=dict)
     count: float = 0.0
-    of: float = 0.0
+    total: float = 0.0
     time: MeasuredDuration | None = None
 
 
@@ -183,12 +183,14 @@ def compare_units(kind: MeasureKind, first: Sequence[ComparedUnit], second: Sequ
     """
     pairs = _pairs(first, second)
     if kind is MeasureKind.WORDS:  # with another number of reference words, the reference was another one
-        pairs = [(unit, other) for unit, other in pairs if unit.of == other.of]
+        pairs = [(unit, other) for unit, other in pairs if unit.total == other.total]
     paired = bool(pairs) and len(pairs) >= MIN_PAIRED_SHARE * min(len(first), len(second))
-    if kind is MeasureKind.RATE:  # without a difference its variance is unknown
-        paired = len(first) == len(second) == len(pairs) >= MIN_UNITS
-        paired &= all(math.isclose(unit.of, other.of, rel_tol=_SAME_HOURS) for unit, other in pairs)
-        paired &= any(unit.count != other.count for unit, other in pairs)
+    if kind is MeasureKind.RATE:
+        paired = (
+            len(first) == len(second) == len(pairs) >= MIN_UNITS
+            and all(math.isclose(unit.total, other.total, rel_tol=_SAME_HOURS) for unit, other in pairs)
+            and any(unit.count != other.count for unit, other in pairs)  # else the variance of differences is unknown
+        )
     unpaired_count = len(first) + len(second) - 2 * len(pairs) if paired else 0
     if paired:
         first, second = [unit for unit, _ in pairs], [other for _, other in pairs]
@@ -219,7 +221,7 @@ def _columns(units: Sequence[ComparedUnit], *, clustered: bool) -> ComparedColum
     clusters = [unit.cluster for unit in units]
     several_in_one = len(set(clusters)) < len(clusters)
     times = [unit.time for unit in units if unit.time is not None]
-    counts, totals = [unit.count for unit in units], [unit.of for unit in units]
+    counts, totals = [unit.count for unit in units], [unit.total for unit in units]
     return ComparedColumns(counts, totals, clusters if clustered and several_in_one else None, times)
 
 
@@ -233,13 +235,13 @@ def _pairs(first: Sequence[ComparedUnit], second: Sequence[ComparedUnit]) -> lis
 class ComparedColumns:
     """One side of a comparison, with an entry for each unit.
 
-    counts, of: numerators and denominators (`of` defaults to 1 for each unit). times: durations, only for
+    counts, totals: numerators and denominators (`totals` defaults to 1 for each unit). times: durations, only for
     MeasureKind.TIME. clusters: the cluster of each unit; units of a cluster vary together. None if units are
     independent.
     """
 
     counts: ArrayLike = ()
-    of: ArrayLike = ()
+    totals: ArrayLike = ()
     clusters: Clusters | None = None
     times: Sequence[MeasuredDuration] = ()
 
@@ -264,7 +266,7 @@ class ComparedColumns:
 
     def _by_cluster(self) -> tuple[list[int], list[int]]:
         counts = np.asarray(self.counts)
-        totals = np.asarray(self.of) if np.size(self.of) else np.ones(len(counts), np.int64)
+        totals = np.asarray(self.totals) if np.size(self.totals) else np.ones(len(counts), np.int64)
         if self.clusters is not None:
             counts, totals = cluster_sums(counts, totals, self.clusters)
         return counts.tolist(), totals.tolist()
@@ -275,7 +277,9 @@ class ComparedColumns:
         names = range(len(self.times)) if self.clusters is None else self.clusters
         clusters = group_by(zip(names, self.times, strict=True)).values()
         return [
-            MeasuredDuration(fmean(t.value_s for t in durations), fmean(t.error_s for t in durations))
+            MeasuredDuration(
+                fmean(duration.value_s for duration in durations), fmean(duration.error_s for duration in durations)
+            )
             for durations in clusters
         ]
 
@@ -297,35 +301,36 @@ def difference_of(
         case MeasureKind.SHARE:
             return unpaired_share_difference(first.shares, second.shares)
         case MeasureKind.WORDS | MeasureKind.RATE if paired:
-            return wer_difference(first.counts, second.counts, first.of, first.clusters)
+            return wer_difference(first.counts, second.counts, first.totals, first.clusters)
         case MeasureKind.WORDS:
             return unpaired_wer_difference(
-                (first.counts, first.of, first.clusters), (second.counts, second.of, second.clusters)
+                (first.counts, first.totals, first.clusters), (second.counts, second.totals, second.clusters)
             )
         case MeasureKind.RATE:
             events, second_events = (int(np.sum(side.counts)) for side in (first, second))
-            hours, second_hours = (sum(np.asarray(side.of).tolist()) for side in (first, second))
+            hours, second_hours = (sum(np.asarray(side.totals).tolist()) for side in (first, second))
             return unpaired_rate_difference(events, hours, second_events, second_hours)
         case MeasureKind.TIME if paired:
-            duration_pairs = zip(first.means, second.means, strict=True)
-            return paired_shift(
-                [MeasuredDuration(a.value_s - b.value_s, a.error_s + b.error_s) for a, b in duration_pairs]
-            )
+            shifts = [
+                MeasuredDuration(mean.value_s - other.value_s, mean.error_s + other.error_s)
+                for mean, other in zip(first.means, second.means, strict=True)
+            ]
+            return paired_shift(shifts)
         case MeasureKind.TIME:
             return unpaired_shift(first.means, second.means)
 
 
 def units_text(kind: MeasureKind, units: Sequence[ComparedUnit]) -> str:
     """The values of one side as text: `5 of 60 = 8.33 %`, `1 in 0.017 h = 60.0/h`."""
-    count, among = sum(unit.count for unit in units), sum(unit.of for unit in units)
-    value = count / among if among else None
+    count, total = sum(unit.count for unit in units), sum(unit.total for unit in units)
+    value = count / total if total else None
     match kind:
         case MeasureKind.SHARE:
-            return share(Share(int(count), int(among)))
+            return share(Share(int(count), int(total)))
         case MeasureKind.WORDS:
-            return f"{int(count)} of {numbers.counted(int(among), 'word')} = {numbers.percent(value)}"
+            return f"{int(count)} of {numbers.counted(int(total), 'word')} = {numbers.percent(value)}"
         case MeasureKind.RATE:
             rate = numbers.NOTHING if value is None else f"{numbers.number(value)}/h"
-            return f"{int(count)} in {numbers.exposure(among)} = {rate}"
+            return f"{int(count)} in {numbers.exposure(total)} = {rate}"
         case MeasureKind.TIME:
             return delays(latency_figures([unit.time for unit in units if unit.time is not None])).partition(", p95")[0]

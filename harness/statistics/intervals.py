@@ -302,7 +302,7 @@ class LatencyFigures:
 
 
 def latency_figures(measured: Sequence[MeasuredDuration], max_error_s: float = MAX_ERROR_S) -> LatencyFigures:
-    """Median, 95th and 99th percentile of the durations whose error is at most most_error_s."""
+    """Median, 95th and 99th percentile of the durations whose error is at most `max_error_s`."""
     from statistics import median  # here, as numpy, since shares need neither; np.median would import masked arrays
 
     import numpy as np

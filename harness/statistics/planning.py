@@ -152,12 +152,12 @@ class Discordant:
         errors are independent."""
         if discordant is None:
             return cls(first * (1 - second), second * (1 - first))
-        # Neither the share on which both err nor that on which none does can be negative.
-        least, most = abs(first - second), min(first + second, 2 - first - second)
-        if not least - 1e-12 <= discordant <= most + 1e-12:
+        # Neither the share on which both err nor the share on which none errs can be negative.
+        min_share, max_share = abs(first - second), min(first + second, 2 - first - second)
+        if not min_share - 1e-12 <= discordant <= max_share + 1e-12:
             raise ValueError(
-                f"{exact(first)} and {exact(second)} can differ on {exact(least)} to {exact(most)} of the files, "
-                f"not on {exact(discordant)}"
+                f"{exact(first)} and {exact(second)} can differ on {exact(min_share)} to {exact(max_share)} of the "
+                f"files, not on {exact(discordant)}"
             )
         return cls(max(0.0, (discordant + first - second) / 2), max(0.0, (discordant - first + second) / 2))
 

@@ -42,27 +42,27 @@ class MetricDifference:
 class RatioColumns(Generic[K]):
     """Counts of units. A row stands for all units whose counts are equal in every system.
 
-    - number: number of units of each row.
-    - tops, bottoms: numerators and denominators, shape (systems, rows, ratios).
-    - of: for each metric, the ratios whose mean it is.
-    - empty: value of a ratio over nothing, for metrics that count it; a metric without an entry is then NaN.
+    - unit_counts: number of units of each row.
+    - numerators, denominators: shape (systems, rows, ratios).
+    - columns: for each metric, the ratios whose mean it is.
+    - empty_values: value of a ratio over nothing, for metrics that count it; a metric without an entry is then NaN.
     """
 
-    number: NDArray[np.int64]
-    tops: Numbers
-    bottoms: Numbers
-    of: Mapping[K, slice]
-    empty: Mapping[K, float]
+    unit_counts: NDArray[np.int64]
+    numerators: Numbers
+    denominators: Numbers
+    columns: Mapping[K, slice]
+    empty_values: Mapping[K, float]
 
     @property
     def units(self) -> int:
         """Number of all units."""
-        return int(self.number.sum())
+        return int(self.unit_counts.sum())
 
     def estimates(self) -> dict[K, Numbers]:
         """Each metric over all units, shape (systems,). NaN over nothing."""
-        weights = self.number.astype(np.float64)[None]
-        return {metric: values[:, 0] for metric, values in self._metrics([weights] * len(self.tops)).items()}
+        weights = self.unit_counts.astype(np.float64)[None]
+        return {metric: values[:, 0] for metric, values in self._metrics([weights] * len(self.numerators)).items()}
 
     def differences(self, shares: Collection[K], *, draws: int, seed: int) -> dict[K, MetricDifference]:
         """The metrics of the first system minus those of the second.
@@ -103,10 +103,10 @@ class RatioColumns(Generic[K]):
     def resampled(self, draws: int, seed: int) -> dict[K, Numbers]:
         """Each metric over samples with replacement, with the same units for every system. Shape (systems, draws)."""
         rng = np.random.default_rng(seed)
-        shares = self.number / self.units
+        shares = self.unit_counts / self.units
 
         def draw_weights(size: int) -> list[Numbers]:
-            return [rng.multinomial(self.units, shares, size).astype(np.float64)] * len(self.tops)
+            return [rng.multinomial(self.units, shares, size).astype(np.float64)] * len(self.numerators)
 
         return self._evaluate_draws(draws, draw_weights)
 
@@ -115,49 +115,51 @@ class RatioColumns(Generic[K]):
         rng = np.random.default_rng(seed)
 
         def draw_weights(size: int) -> list[Numbers]:
-            unchanged = rng.binomial(self.number, 0.5, (size, len(self.number))).astype(np.float64)
-            return [unchanged, self.number - unchanged]
+            unchanged = rng.binomial(self.unit_counts, 0.5, (size, len(self.unit_counts))).astype(np.float64)
+            return [unchanged, self.unit_counts - unchanged]
 
         # Each row occurs twice: unchanged and swapped.
-        tops, bottoms = (np.concatenate([side, side[::-1]], 1) for side in (self.tops, self.bottoms))
-        doubled = RatioColumns(np.tile(self.number, 2), tops, bottoms, self.of, self.empty)
+        numerators, denominators = (
+            np.concatenate([side, side[::-1]], 1) for side in (self.numerators, self.denominators)
+        )
+        doubled = RatioColumns(np.tile(self.unit_counts, 2), numerators, denominators, self.columns, self.empty_values)
         return doubled._evaluate_draws(draws, lambda size: [np.concatenate(draw_weights(size), 1)] * 2)
 
     def without_each(self) -> dict[K, Numbers]:
         """Each metric over all rows except one, shape (systems, rows), for `jackknife_interval`. Each row must be one
         unit."""
-        return self._metrics([1.0 - np.eye(len(self.number))] * len(self.tops))
+        return self._metrics([1.0 - np.eye(len(self.unit_counts))] * len(self.numerators))
 
     def _evaluate_draws(self, draws: int, draw_weights: Callable[[int], list[Numbers]]) -> dict[K, Numbers]:
         """Each metric of random weights, shape (systems, draws). draw_weights: returns the weights of so many draws, as
         for `_metrics`."""
-        at_once = max(1, _MAX_VALUES_AT_ONCE // max(1, len(self.number)))
+        at_once = max(1, _MAX_VALUES_AT_ONCE // max(1, len(self.unit_counts)))
         sizes = [min(at_once, draws - begin) for begin in range(0, draws, at_once)]
         blocks = [self._metrics(draw_weights(size)) for size in sizes]
-        return {metric: np.concatenate([block[metric] for block in blocks], 1) for metric in self.of}
+        return {metric: np.concatenate([block[metric] for block in blocks], 1) for metric in self.columns}
 
     def _metrics(self, weights: list[Numbers]) -> dict[K, Numbers]:
         """Each metric of weighted rows, shape (systems, samples). weights: for each system, shape (samples, rows)."""
-        tops = np.stack([weight @ top for weight, top in zip(weights, self.tops, strict=True)])
-        bottoms = np.stack([weight @ bottom for weight, bottom in zip(weights, self.bottoms, strict=True)])
+        numerators = np.stack([weight @ side for weight, side in zip(weights, self.numerators, strict=True)])
+        denominators = np.stack([weight @ side for weight, side in zip(weights, self.denominators, strict=True)])
         with np.errstate(invalid="ignore", divide="ignore"):
-            ratios = np.where(bottoms > 0, tops / bottoms, np.nan)
-        for metric, value in self.empty.items():
-            of_metric = ratios[..., self.of[metric]]
-            ratios[..., self.of[metric]] = np.where(np.isnan(of_metric), value, of_metric)
+            ratios = np.where(denominators > 0, numerators / denominators, np.nan)
+        for metric, value in self.empty_values.items():
+            of_metric = ratios[..., self.columns[metric]]
+            ratios[..., self.columns[metric]] = np.where(np.isnan(of_metric), value, of_metric)
         return {
-            metric: ratios[..., columns].mean(axis=-1)
-            if columns.stop > columns.start
+            metric: ratios[..., metric_columns].mean(axis=-1)
+            if metric_columns.stop > metric_columns.start
             else np.full(ratios.shape[:2], np.nan)
-            for metric, columns in self.of.items()
+            for metric, metric_columns in self.columns.items()
         }
 
     def _discordance(self, metric: K) -> Discordance:
         """Numbers of units that both systems, only one or neither has right, among those that count for both."""
-        column = self.of[metric].start
-        counted = np.all(self.bottoms[:2, :, column] > 0, axis=0)
-        number = self.number[counted]
-        return Discordance.of(*(np.repeat(top[counted, column] > 0, number) for top in self.tops[:2]))
+        column = self.columns[metric].start
+        counted = np.all(self.denominators[:2, :, column] > 0, axis=0)
+        unit_counts = self.unit_counts[counted]
+        return Discordance.of(*(np.repeat(side[counted, column] > 0, unit_counts) for side in self.numerators[:2]))
 
 
 def sum_by_cluster(parts: Sequence[RatioColumns[K]]) -> RatioColumns[K]:
@@ -165,11 +167,13 @@ def sum_by_cluster(parts: Sequence[RatioColumns[K]]) -> RatioColumns[K]:
     with the same ratios."""
 
     def sums(tables: Iterable[Numbers]) -> Numbers:
-        weighted = [np.einsum("r,srm->sm", part.number, table) for part, table in zip(parts, tables, strict=True)]
+        weighted = [np.einsum("r,srm->sm", part.unit_counts, table) for part, table in zip(parts, tables, strict=True)]
         return np.stack(weighted, axis=1)
 
-    tops, bottoms = sums(part.tops for part in parts), sums(part.bottoms for part in parts)
-    return RatioColumns(np.ones(len(parts), np.int64), tops, bottoms, parts[0].of, parts[0].empty)
+    numerators, denominators = sums(part.numerators for part in parts), sums(part.denominators for part in parts)
+    return RatioColumns(
+        np.ones(len(parts), np.int64), numerators, denominators, parts[0].columns, parts[0].empty_values
+    )
 
 
 MIN_CLUSTERS = 3

@@ -99,8 +99,8 @@ def rate_verdict(test: SequentialTest, count: int, hours: float) -> SequentialVe
 def share_verdict(test: SequentialTest, count: int, total: int) -> SequentialVerdict:
     """The verdict of the test of a share after `count` of `total`; good and bad are below 1."""
     boundaries = share_boundaries(test)
-    rest = total - count
-    ratio = count * math.log(test.bad / test.good) + rest * math.log((1 - test.bad) / (1 - test.good))
+    other_count = total - count
+    ratio = count * math.log(test.bad / test.good) + other_count * math.log((1 - test.bad) / (1 - test.good))
     return _verdict(ratio, boundaries)
 
 
@@ -202,21 +202,27 @@ def share_sequence(count: float, total: float) -> Interval | None:
         raise ValueError(f"a share cannot be {count} of {total}")
     if total == 0:
         return None
-    rest = total - count
+    other_count = total - count
     from harness.statistics.special_functions import special  # here, since it loads slowly
 
     log_mixture = float(
-        special.betaln(PRIOR_YES + count, PRIOR_NO + rest) - special.betaln(PRIOR_YES, PRIOR_NO)
+        special.betaln(PRIOR_YES + count, PRIOR_NO + other_count) - special.betaln(PRIOR_YES, PRIOR_NO)
     ) + math.log(1 - CONFIDENCE)
 
     def excess(share: float) -> float:
-        # As in `rate_sequence`.
-        return log_mixture - (count * math.log(share) if count else 0.0) - (rest * math.log1p(-share) if rest else 0.0)
+        # As in `rate_sequence`. A term without trials is left out, since 0 and 1 have infinite logarithms.
+        value = log_mixture
+        if count:
+            value -= count * math.log(share)
+        if other_count:
+            value -= other_count * math.log1p(-share)
+        return value
 
     best = count / total
     low = _sign_change(excess, best * _MIN_SHARE, best) if count else 0.0
     # The share next below 1, at most: with many trials, the other end of the search would be rounded to 1.
-    high = _sign_change(excess, best, min(1 - (1 - best) * _MIN_SHARE, math.nextafter(1.0, 0.0))) if rest else 1.0
+    end = min(1 - (1 - best) * _MIN_SHARE, math.nextafter(1.0, 0.0))
+    high = _sign_change(excess, best, end) if other_count else 1.0
     return low, high
 
 

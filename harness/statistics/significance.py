@@ -389,8 +389,9 @@ def _bootstrap(random: np.random.Generator, events: Column, exposure: Column, si
     for index in range(replicates):
         with_events_drawn = int(random.binomial(stretches, with_events / stretches))
         stretch_numbers = random.integers(0, with_events, with_events_drawn)
-        rest = stretches - with_events_drawn
-        quiet_exposure = rest * mean + deviation * rest**0.5 * float(random.standard_normal())
+        without_events_drawn = stretches - with_events_drawn
+        quiet_deviation = deviation * without_events_drawn**0.5
+        quiet_exposure = without_events_drawn * mean + quiet_deviation * float(random.standard_normal())
         simulated = float(exposure[stretch_numbers].sum()) + max(0.0, quiet_exposure)
         rates[index] = float(events[stretch_numbers].sum()) / simulated if simulated > 0 else 0.0
     low, high = np.percentile(rates, [100 * TAIL, 100 - 100 * TAIL])

@@ -75,7 +75,7 @@ class DeclaredLimit:
     """The limit, in the unit of `found`."""
     found: float | None
     """The result; None if nothing or too little was measured."""
-    least: bool = False
+    is_minimum: bool = False
     """Whether `wanted` is the least allowed value. If False, it is the greatest."""
     unit: ValueUnit = RATE
     """How its values are written."""
@@ -89,7 +89,7 @@ class DeclaredLimit:
     """Whether `found` is only the lower end of the interval, since there were too few values."""
     has_interval: bool = False
     """Whether the measure has an interval if enough is measured."""
-    on_bound: bool = False
+    compares_bound: bool = False
     """Whether the worse end of the interval is compared, not the estimate."""
     running: bool = False
     """Whether results may still come."""
@@ -107,21 +107,21 @@ class DeclaredLimit:
 
     @property
     def bound(self) -> float | None:
-        """The worse end of the interval: the lower one if `least`, else the upper one. None without an interval."""
+        """The worse end of the interval: the lower one of a minimum, else the upper one. None without an interval."""
         if self.interval is None:
             return None
         low, high = self.interval
-        return low if self.least else high
+        return low if self.is_minimum else high
 
     @property
     def verdict(self) -> LimitVerdict:
         """The verdict, by the rule that sessions and evaluations share."""
         if self.running and not self.settled:
             return LimitVerdict.OPEN
-        compared = self.bound if self.on_bound and self.found is not None else self.found
-        if compared is None:
+        value = self.bound if self.compares_bound and self.found is not None else self.found
+        if value is None:
             return LimitVerdict.UNDECIDED
-        if not self._allows(compared):
+        if not self._allows(value):
             return LimitVerdict.UNDECIDED if self.of_host else LimitVerdict.FAIL
         if self.bound is None:
             return LimitVerdict.MARGINAL if self.has_interval else LimitVerdict.PASS
@@ -138,14 +138,14 @@ class DeclaredLimit:
         return not self.holds and not (self.may_stay_open and self.verdict is not LimitVerdict.FAIL)
 
     def _allows(self, value: float) -> bool:
-        return value >= self.wanted if self.least else value <= self.wanted
+        return value >= self.wanted if self.is_minimum else value <= self.wanted
 
     @property
     def wanted_text(self) -> str:
         """`≤ 5 %`; "to pass" for a sequential test."""
         if self.of_test:
             return "to pass"
-        return f"{'≥' if self.least else '≤'} {self.unit.declared(self.wanted)}"
+        return f"{'≥' if self.is_minimum else '≤'} {self.unit.declared(self.wanted)}"
 
     @property
     def limit_text(self) -> str:
@@ -189,12 +189,12 @@ class DeclaredLimit:
             return f"{self.words}: {self.found_text if self.found is not None else self.verdict.in_words}"
         if self.found is None:
             result = f"no data{' yet' if self.verdict is LimitVerdict.OPEN else self._why_not_text}"
-        elif not self.on_bound:
+        elif not self.compares_bound:
             result = f"found {self.found_text}"
         elif self.bound is None:
             result = f"found {self.found_text}, too little data for an interval"
         else:
-            reach = "down" if self.least else "up"
+            reach = "down" if self.is_minimum else "up"
             result = f"found {self.found_text} (interval {reach} to {self._value_text(self.bound)})"
         if self.verdict is LimitVerdict.MARGINAL and self.bound is None:
             return f"{self.limit_text}: {result}, holds, but with too little data for an interval"
@@ -202,13 +202,13 @@ class DeclaredLimit:
 
 
 def alpha_limit(words: str, min_alpha: float, alpha: Figure) -> DeclaredLimit:
-    """The limit of the option `--min-alpha`: the estimate of alpha (not its interval) must be at least `least`."""
+    """The limit of the option `--min-alpha`: the estimate of alpha (not its interval) must be at least `min_alpha`."""
     return DeclaredLimit(
         "--min-alpha",
         words,
         wanted=min_alpha,
         found=alpha.value,
-        least=True,
+        is_minimum=True,
         unit=COEFFICIENT,
         interval=alpha.interval,
         why_not=alpha.why_not,

@@ -15,7 +15,8 @@ from harness.understanding.figures import ZERO, ZeroDivision, all_placed
 from harness.understanding.scoring import FrameScoring
 
 Ratio = tuple[float, float]
-Pair = tuple[FrameCounts, ...]
+CountsBySystem = tuple[FrameCounts, ...]
+"""The counts of an utterance in each system."""
 
 
 class Metric(StrEnum):
@@ -88,12 +89,14 @@ def columns(systems: Sequence[Sequence[FrameCounts]], figure_basis: FigureBasis)
     systems: the counts of each utterance, in the same order for each system.
     """
     utterances_by_key: Counter[tuple[object, ...]] = Counter()
-    examples: dict[tuple[object, ...], Pair] = {}
-    for pair in zip(*systems, strict=True):
-        key = tuple(value for counts in pair for value in _count_key(counts))
+    examples: dict[tuple[object, ...], CountsBySystem] = {}
+    for counts_by_system in zip(*systems, strict=True):
+        key = tuple(value for counts in counts_by_system for value in _count_key(counts))
         utterances_by_key[key] += 1
-        examples.setdefault(key, pair)
-    rows = [[dict(_ratios(counts, figure_basis)) for counts in pair] for pair in examples.values()]
+        examples.setdefault(key, counts_by_system)
+    rows = [
+        [dict(_ratios(counts, figure_basis)) for counts in counts_by_system] for counts_by_system in examples.values()
+    ]
     slices: dict[Metric, slice] = {}
     width = 0
     for metric in Metric:

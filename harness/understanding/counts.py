@@ -120,7 +120,7 @@ class IntentCounts:
         counts = Counter(self.overlaps)
         counts[MatchCounts(0, 1, 0)] += self.unpredicted
         counts[MatchCounts()] -= self.unpredicted
-        return +counts
+        return +counts  # without counts of 0
 
     @property
     def exact(self) -> Share:
@@ -146,10 +146,11 @@ class IntentCounts:
         None if an utterance has several intents, or none in gold. Also None unless all intents of gold have this form,
         with several scenarios, of which at least one has several actions.
         """
-        gold = [name.partition("_")[::2] for name, matched in self.labels.items() if matched.gold]
-        if any(overlap.gold != 1 or overlap.predicted > 1 for overlap in self.overlaps) or not all(map(all, gold)):
+        names = [_scenario_and_action(name) for name, matched in self.labels.items() if matched.gold]
+        is_single = all(overlap.gold == 1 and overlap.predicted <= 1 for overlap in self.overlaps)
+        if not is_single or not all(scenario and action for scenario, action in names):
             return None
-        if not 1 < len({scenario for scenario, _ in gold}) < len(gold):
+        if not 1 < len({scenario for scenario, _ in names}) < len(names):
             return None
         return self.part_counts(0), self.part_counts(1)
 
@@ -157,9 +158,15 @@ class IntentCounts:
         """As `overlaps`, of the scenarios (index 0) or the actions (index 1) of single intents."""
         counts = Counter({MatchCounts(0, 1, 0): self.empty})
         for (gold, prediction), n in self.confusions.items():
-            right = gold.partition("_")[::2][index] == prediction.partition("_")[::2][index]
-            counts[MatchCounts(int(right), 1, 1)] += n
+            is_right = _scenario_and_action(gold)[index] == _scenario_and_action(prediction)[index]
+            counts[MatchCounts(int(is_right), 1, 1)] += n
         return counts
+
+
+def _scenario_and_action(intent: str) -> tuple[str, str]:
+    """The parts of an intent such as alarm_set; without an underscore, the action is ""."""
+    scenario, _, action = intent.partition("_")
+    return scenario, action
 
 
 @frozen
@@ -302,41 +309,46 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
     but not as right where gold has no intent.
     """
     intents = IntentCounts() if gold.intents is None else count_intents(gold.intents, predicted.intents)
-    right = None if gold.intents is None else gold.intents == predicted.intents
+    intents_right = None if gold.intents is None else gold.intents == predicted.intents
     gold_slots = slot_items(gold, rule)
     if gold_slots is None:
         return FrameCounts(1, intents)
     # Most predictions are right, so equal slots are processed only once.
-    equal = _same_slots(gold, predicted, rule)
+    slots_equal = _have_same_slots(gold, predicted, rule)
     bare_gold = _without_values(gold_slots)
-    bare_predicted = bare_gold if equal else _without_values(slot_items(predicted, rule) or ())
-    placed = rule.places and _same_words(gold, predicted)
-    slots = _count_slots(bare_gold, bare_predicted, placed=placed, right=right)
+    bare_predicted = bare_gold if slots_equal else _without_values(slot_items(predicted, rule) or ())
+    places_compared = rule.places and _have_corresponding_places(gold, predicted)
+    slots = _count_slots(bare_gold, bare_predicted, places_compared=places_compared, intents_right=intents_right)
     valued, entities = _NO_SLOTS, _NO_ENTITIES
     gold_slots = valued_slot_items(gold, rule)
     if gold_slots is not None:
-        predicted_slots = gold_slots if equal else valued_slot_items(predicted, rule) or ()
+        predicted_slots = gold_slots if slots_equal else valued_slot_items(predicted, rule) or ()
         if any(slot.value is None for slot in gold_slots):
-            predicted_slots = _in_order(_without_free_values(gold_slots, predicted_slots, placed=placed), rule)
-        valued = _count_slots(gold_slots, predicted_slots, placed=placed, right=right)
+            predicted_slots = _in_order(
+                _without_free_values(gold_slots, predicted_slots, places_compared=places_compared), rule
+            )
+        valued = _count_slots(gold_slots, predicted_slots, places_compared=places_compared, intents_right=intents_right)
         gold_entities = _entities(gold_slots)
         predicted_entities = gold_entities if predicted_slots is gold_slots else _entities(predicted_slots)
         entities = {count_entities(gold_entities, predicted_entities): 1}
-    return FrameCounts(1, intents, slots, valued, entities, _tagged_share(gold, predicted, rule, right))
+    return FrameCounts(1, intents, slots, valued, entities, _tagged_share(gold, predicted, rule, intents_right))
 
 
-def _tagged_share(gold: Utterance, predicted: Utterance, rule: Rule, right: bool | None) -> Share:
+def _tagged_share(gold: Utterance, predicted: Utterance, rule: Rule, intents_right: bool | None) -> Share:
     """Whether intents and tags of an utterance are right, as a share of 1; of 0 if a side has slots without tags."""
     gold_tags, predicted_tags = gold.tags, predicted.tags
-    if right is None or gold_tags is None or not rule.places:
+    if intents_right is None or gold_tags is None or not rule.places:
         return _NO_SHARE
     if predicted_tags is None and predicted.slots is not None:
         return _NO_SHARE
     if predicted_tags is None:
         predicted_tags = (OUTSIDE,) * len(gold_tags)
-    if right and gold_tags != predicted_tags:
-        right = [_relaxed_tag(tag, rule) for tag in gold_tags] == [_relaxed_tag(tag, rule) for tag in predicted_tags]
-    return _frame_share(right, True)
+    tags_right = gold_tags == predicted_tags
+    if intents_right and not tags_right:
+        tags_right = [_relaxed_tag(tag, rule) for tag in gold_tags] == [
+            _relaxed_tag(tag, rule) for tag in predicted_tags
+        ]
+    return _frame_share(intents_right, slots_right=tags_right)
 
 
 @lru_cache(maxsize=4096)
@@ -403,7 +415,7 @@ def _without_values(slots: tuple[SlotItem, ...]) -> tuple[SlotItem, ...]:
 
 
 def _without_free_values(
-    gold: Sequence[SlotItem], predicted: Sequence[SlotItem], *, placed: bool
+    gold: Sequence[SlotItem], predicted: Sequence[SlotItem], *, places_compared: bool
 ) -> tuple[SlotItem, ...]:
     """The predicted slots, some of them without values: any value matches a gold slot without one.
 
@@ -411,19 +423,19 @@ def _without_free_values(
     the lists that no gold slot with a value equals.
     """
     slots = list(predicted)
-    values: Counter[ConceptValue] = Counter((slot.concept, slot.value) for slot in gold if slot.value is not None)
+    unmatched: Counter[ConceptValue] = Counter((slot.concept, slot.value) for slot in gold if slot.value is not None)
     unequal = []
     for index, slot in enumerate(slots):
-        values[slot.concept, slot.value] -= 1
-        if values[slot.concept, slot.value] < 0:
+        unmatched[slot.concept, slot.value] -= 1
+        if unmatched[slot.concept, slot.value] < 0:
             unequal.append(index)
     for position, free_slot in enumerate(gold):
         if free_slot.value is not None:
             continue
         indices = []
-        if placed and free_slot.place is not None:
-            key = free_slot.place, free_slot.concept
-            indices = [index for index, slot in enumerate(slots) if (slot.place, slot.concept) == key]
+        if places_compared and free_slot.place is not None:
+            place_and_concept = free_slot.place, free_slot.concept
+            indices = [index for index, slot in enumerate(slots) if (slot.place, slot.concept) == place_and_concept]
         indices = indices or [index for index in unequal if slots[index].concept == free_slot.concept]
         if indices:
             chosen = min(indices, key=lambda index: (slots[index].value is not None, abs(index - position)))
@@ -449,7 +461,7 @@ def _in_order(slots: Iterable[SlotItem], rule: Rule) -> tuple[SlotItem, ...]:
     return tuple(ordered)
 
 
-def _same_slots(gold: Utterance, predicted: Utterance, rule: Rule) -> bool:
+def _have_same_slots(gold: Utterance, predicted: Utterance, rule: Rule) -> bool:
     """Whether both have the same tags or slots, so that they need to be processed only once."""
     return (
         gold.tags == predicted.tags
@@ -458,25 +470,28 @@ def _same_slots(gold: Utterance, predicted: Utterance, rule: Rule) -> bool:
     )
 
 
-def _same_words(gold: Utterance, predicted: Utterance) -> bool:
+def _have_corresponding_places(gold: Utterance, predicted: Utterance) -> bool:
     """Whether places of words have the same meaning in both, judged by the number of words."""
     return not gold.words or not predicted.words or len(gold.words) == len(predicted.words)
 
 
 def _count_slots(
-    gold: Sequence[SlotItem], predicted: Sequence[SlotItem], *, placed: bool, right: bool | None
+    gold: Sequence[SlotItem], predicted: Sequence[SlotItem], *, places_compared: bool, intents_right: bool | None
 ) -> SlotCounts:
     """The counts of one utterance's slots.
 
-    - placed: whether places of words can be compared.
-    - right: whether the intents are right; None if they are not annotated.
+    - places_compared: whether places of words can be compared.
+    - intents_right: None if the intents are not annotated.
     """
     gold_slots = tuple([(concept, value) for concept, value, _ in gold])
-    placed = placed and _have_places(gold)
+    placed = places_compared and _have_places(gold)
     if gold == predicted:
-        return _all_right(gold_slots, placed, right)
+        return _all_right(gold_slots, placed, intents_right)
     placed = placed and _have_places(predicted)
     predicted_slots = tuple([(concept, value) for concept, value, _ in predicted])
+    frames_placed = _NO_SHARE
+    if placed:
+        frames_placed = _frame_share(intents_right, slots_right=Counter(gold) == Counter(predicted))
     return SlotCounts(
         utterances=1,
         placed=int(placed),
@@ -484,20 +499,20 @@ def _count_slots(
         concepts=_match_counts(list(dict.fromkeys(gold_slots)), list(dict.fromkeys(predicted_slots))),
         multisets={MatchCounts(_common_count(gold_slots, predicted_slots), len(gold_slots), len(predicted_slots)): 1},
         edits=_edits(gold_slots, predicted_slots),
-        frames=_frame_share(right, gold_slots == predicted_slots),
-        frames_placed=_frame_share(right, Counter(gold) == Counter(predicted)) if placed else _NO_SHARE,
+        frames=_frame_share(intents_right, slots_right=gold_slots == predicted_slots),
+        frames_placed=frames_placed,
     )
 
 
 @lru_cache(maxsize=4096)
-def _all_right(slots: tuple[ConceptValue, ...], placed: bool, right: bool | None) -> SlotCounts:
+def _all_right(slots: tuple[ConceptValue, ...], placed: bool, intents_right: bool | None) -> SlotCounts:
     """The counts of slots that are all predicted correctly."""
     distinct = tuple(dict.fromkeys(slots))
     concepts = _all_matched_by_concept(distinct)
     chunk_counts = {}
     if placed:
         chunk_counts = concepts if len(distinct) == len(slots) else _all_matched_by_concept(slots)
-    share = _frame_share(right, True)
+    share = _frame_share(intents_right, slots_right=True)
     return SlotCounts(
         utterances=1,
         placed=int(placed),
@@ -529,10 +544,10 @@ _NO_ENTITIES: Mapping[EntityCounts, int] = {}
 _NO_SHARE, _RIGHT, _WRONG = Share(), Share(1, 1), Share(0, 1)
 
 
-def _frame_share(intents: bool | None, slots: bool) -> Share:
-    if intents is None:
+def _frame_share(intents_right: bool | None, *, slots_right: bool) -> Share:
+    if intents_right is None:
         return _NO_SHARE
-    return _RIGHT if intents and slots else _WRONG
+    return _RIGHT if intents_right and slots_right else _WRONG
 
 
 @lru_cache(maxsize=256)

@@ -72,8 +72,8 @@ def _paired_distance(
             if gold_concept == concept
         ]
         if candidates:
-            least, index = min(candidates)
-            total += least
+            smallest_distance, index = min(candidates)
+            total += smallest_distance
             del remaining_gold[index]
     return total
 

@@ -134,13 +134,13 @@ def frame_figures(
     counts of a group, those of all utterances, which decide whether SFA compares places.
     """
     clusters, whole = counts.clusters, whole or counts
+    valued_clusters = [cluster.valued for cluster in clusters]
+    valued = slot_figures(counts.valued, zero, valued_clusters, by_place=all_placed(whole.valued))
     return FrameFigures(
         counts.utterances,
         intent_figures(counts.intents, zero, labels, [cluster.intents for cluster in clusters]),
         slot_figures(counts.slots, zero, [cluster.slots for cluster in clusters], by_place=all_placed(whole.slots)),
-        slot_figures(counts.valued, zero, [cluster.valued for cluster in clusters], by_place=all_placed(whole.valued))
-        if counts.valued.utterances
-        else None,
+        valued if counts.valued.utterances else None,
     )
 
 
@@ -178,14 +178,15 @@ def scope_figures(counts: IntentCounts, label: str) -> tuple[Share, Share, Share
     scope, the third the EMR of these others.
     """
     if label:
-        label_counts, single = counts.labels.get(label, MatchCounts()), counts.confusions.get((label, label), 0)
+        label_counts = counts.labels.get(label, MatchCounts())
         outside, hits, claims = label_counts.gold, label_counts.right, label_counts.predicted
+        exact_outside = counts.confusions.get((label, label), 0)
     else:
         outside = sum(n for overlap, n in counts.overlaps.items() if not overlap.gold)
-        single = hits = counts.empty_rightly
+        hits = exact_outside = counts.empty_rightly
         claims = counts.empty - counts.unpredicted
     inside = counts.utterances - outside
-    return Share(hits, outside), Share(claims - hits, inside), Share(counts.exact.count - single, inside)
+    return Share(hits, outside), Share(claims - hits, inside), Share(counts.exact.count - exact_outside, inside)
 
 
 def all_placed(slots: SlotCounts) -> bool:
@@ -424,12 +425,12 @@ def ratio_interval(
     numerators = np.array([numerator(row) for row in rows])
     denominators = np.array([denominator(row) for row in rows])
     total = float(denominators @ numbers)
-    counting = int(numbers[denominators > 0].sum())
-    if counting < 2:
+    counted_utterances = int(numbers[denominators > 0].sum())
+    if counted_utterances < 2:
         return None
     value = float(numerators @ numbers) / total
     if value in (0.0, max_ratio):
-        return wilson(counting if value else 0, counting)
+        return wilson(counted_utterances if value else 0, counted_utterances)
     random = np.random.default_rng(_SEED)
     ratios = []
     batch_size = max(1, _MAX_BATCH_VALUES // len(rows))
@@ -449,10 +450,10 @@ def _interval_over_clusters(sums: Sequence[tuple[float, float]], *, bounded: boo
     """
     from harness.statistics.word_intervals import wer_interval  # here, since few corpora have clusters
 
-    counting = [pair for pair in sums if any(pair)]
-    tops, bottoms = [top for top, _ in counting], [bottom for _, bottom in counting]
+    counted_sums = [(top, bottom) for top, bottom in sums if top or bottom]
+    tops, bottoms = [top for top, _ in counted_sums], [bottom for _, bottom in counted_sums]
     # That rule is for rare errors, and allows rates above 1. So a common outcome is the complement of a rare one.
     if not bounded or sum(tops) <= sum(bottoms) / 2:
         return wer_interval(tops, bottoms)
-    ends = wer_interval([bottom - top for top, bottom in counting], bottoms)
+    ends = wer_interval([bottom - top for top, bottom in counted_sums], bottoms)
     return None if ends is None else (1 - ends[1], 1 - ends[0])

@@ -16,7 +16,9 @@ from harness.model.understanding import ExpectedFrame, Slot, frame_text, intent_
 from harness.transcripts.recognition import same_words, words_of
 
 
-def understood(expected: ExpectedFrame, events: Sequence[Intent], rule: RecognitionRule) -> UnderstandingResult:
+def understanding_result(
+    expected: ExpectedFrame, events: Sequence[Intent], rule: RecognitionRule
+) -> UnderstandingResult:
     """The frame that the events of one attempt report together, compared with the expected one.
 
     The result has the intents of all events, and their slots as combined by `merge_slots`. Intents are right if they
@@ -96,7 +98,7 @@ class PartMark(StrEnum):
     OTHER_VALUE = "other value"
     MISSING = "missing"
     TOO_MANY = "too many"
-    ASIDE = "not looked at"
+    ASIDE = "not compared"
 
     @property
     def sign(self) -> str:
@@ -116,14 +118,13 @@ _SIGNS = {
 class FramePart:
     """One intent or one slot. Its texts are not escaped yet.
 
-    - slot: whether it is a slot.
     - value: the reported value; that of a missing slot is the expected one.
     - wanted: the expected value, for OTHER_VALUE only.
     """
 
     mark: PartMark
     name: str
-    slot: bool = False
+    is_slot: bool = False
     value: str | None = None
     wanted: str | None = None
 
@@ -146,19 +147,19 @@ def parts_of(trial: Trial, row: AttemptFinished) -> tuple[FramePart, ...]:
     return parts(trial.expects, row.understood, trial.recognised)
 
 
-def written(intents: Sequence[str] | None, slots: Sequence[Slot] | None) -> str:
+def frame_line(intents: Sequence[str] | None, slots: Sequence[Slot] | None) -> str:
     """A frame on one line, escaped: `set_timer (duration: 10 minutes)`, or `nothing` without an intent."""
     return plain_text(frame_text(tuple(intents or ()), None if slots is None else tuple(slots)), MAX_FRAME_CHARS)
 
 
-def compared(frame_parts: Sequence[FramePart]) -> str:
+def parts_line(frame_parts: Sequence[FramePart]) -> str:
     """Parts on one line, escaped: `= set_timer, ≠ duration "15 minutes" (wanted "10 minutes")`."""
-    return ", ".join(compared_part(part) for part in frame_parts)
+    return ", ".join(_part_text(part) for part in frame_parts)
 
 
-def compared_part(part: FramePart) -> str:
+def _part_text(part: FramePart) -> str:
     """A part with its sign, escaped."""
-    name = _slot_text(part.name, part.value) if part.slot else plain_text(part.name, MAX_TEXT_CHARS)
+    name = _slot_text(part.name, part.value) if part.is_slot else plain_text(part.name, MAX_TEXT_CHARS)
     wanted = ""
     if part.mark is PartMark.OTHER_VALUE:
         wanted = f' (wanted "{plain_text(part.wanted or "", MAX_TEXT_CHARS)}")'
@@ -195,25 +196,25 @@ def _slot_parts(expected: Sequence[Slot] | None, slots: Sequence[Slot], rule: Re
     """The parts for slots, the expected ones first. expected: None if the trial ignores slots."""
     if expected is None:
         for slot in slots:
-            yield FramePart(PartMark.ASIDE, slot.concept, True, slot.value)
+            yield FramePart(PartMark.ASIDE, slot.concept, is_slot=True, value=slot.value)
         return
     unmatched = list(slots)
     # Slots with a value are matched first. Otherwise, one that matches any value could take a slot from them.
     matches: dict[int, Slot | None] = {}
-    for index, slot in sorted(enumerate(expected), key=lambda pair: pair[1].value is None):
+    for index, slot in sorted(enumerate(expected), key=lambda numbered: numbered[1].value is None):
         matches[index] = _pop_match(unmatched, slot, lambda candidate, wanted: _matches(wanted, candidate, rule))
     for index, slot in enumerate(expected):
         match = matches[index]
         if match is not None:
-            yield FramePart(PartMark.RIGHT, slot.concept, True, match.value)
+            yield FramePart(PartMark.RIGHT, slot.concept, is_slot=True, value=match.value)
             continue
         other = _pop_match(unmatched, slot, lambda candidate, wanted: candidate.concept == wanted.concept)
         if other is not None:
-            yield FramePart(PartMark.OTHER_VALUE, slot.concept, True, other.value, slot.value)
+            yield FramePart(PartMark.OTHER_VALUE, slot.concept, is_slot=True, value=other.value, wanted=slot.value)
         else:
-            yield FramePart(PartMark.MISSING, slot.concept, True, slot.value)
+            yield FramePart(PartMark.MISSING, slot.concept, is_slot=True, value=slot.value)
     for slot in unmatched:
-        yield FramePart(PartMark.TOO_MANY, slot.concept, True, slot.value)
+        yield FramePart(PartMark.TOO_MANY, slot.concept, is_slot=True, value=slot.value)
 
 
 def _pop_match(candidates: list[Slot], expected_slot: Slot, is_match: Callable[[Slot, Slot], bool]) -> Slot | None:

@@ -98,8 +98,8 @@ def score(
             utterance,
             prediction,
             scored_rule,
-            intents=intents_given or not predictions,
-            slots=slots_given or not predictions,
+            scores_intents=intents_given or not predictions,
+            scores_slots=slots_given or not predictions,
             missing_is_empty=missing_is_empty,
         )
         if has_queries:
@@ -160,13 +160,19 @@ def _has_values(corpus: Corpus, rule: Rule) -> bool:
 
 
 def _score_frame(
-    gold: Utterance, predicted: Utterance | None, rule: Rule, *, intents: bool, slots: bool, missing_is_empty: bool
+    gold: Utterance,
+    predicted: Utterance | None,
+    rule: Rule,
+    *,
+    scores_intents: bool,
+    scores_slots: bool,
+    missing_is_empty: bool,
 ) -> ScoredFrame:
-    """Scores an utterance. intents, slots: whether these are scored at all. missing_is_empty: as for `score`."""
+    """Scores an utterance, or only its intents or its slots. missing_is_empty: as for `score`."""
     scored_gold = gold
-    if not intents:
+    if not scores_intents:
         scored_gold = replace(scored_gold, intents=None)
-    if not slots:
+    if not scores_slots:
         scored_gold = replace(scored_gold, tags=None, slots=None)
     prediction = predicted or Utterance(gold.id, intents=() if missing_is_empty else None)
     return ScoredFrame(gold, prediction, predicted is None, count_frame(scored_gold, prediction, rule))
@@ -310,17 +316,15 @@ def add_system_counts(parts: Sequence[SystemCounts]) -> SystemCounts:
     for part in parts[1:]:
         if [detail.rule for detail in part.details] != [detail.rule for detail in first.details]:
             raise ValueError("it was scored under a different rule")
-        for kind, in_first, other in (
+        for claim, in_first, in_part in (
             ("intents are predicted", first.intents_given, part.intents_given),
             ("slots are predicted", first.slots_given, part.slots_given),
             ("slot values are compared (see --values)", first.values_given, part.values_given),
         ):
             # They would count in one part only, but everywhere in the whole.
-            if in_first != other and None not in (in_first, other):
-                with_them, without_them = "the first file", "this file"
-                if other:
-                    with_them, without_them = without_them, with_them
-                raise ValueError(f"{kind} in {with_them}, but not in {without_them}")
+            if in_first != in_part and None not in (in_first, in_part):
+                true_in, false_in = ("this file", "the first file") if in_part else ("the first file", "this file")
+                raise ValueError(f"{claim} in {true_in}, but not in {false_in}")
     return replace(
         first,
         details=tuple(_add_details([part.details[index] for part in parts]) for index in range(len(first.details))),

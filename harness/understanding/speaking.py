@@ -34,12 +34,13 @@ def voices_of(names: str) -> tuple[VoiceSpec, ...]:
         engine, _, name = text.partition(":")
         if not name:
             raise InputError(
-                f"the voice {text!r} must have the form ENGINE:NAME", remedy="For example espeak:en-us+f3,flite:slt"
+                f"the voice {text!r} must have the form ENGINE:NAME",
+                remedy="Use names such as espeak:en-us+f3,flite:slt",
             )
         language_of = getattr(renderer.voice(engine), "language_of", None)
         voices.append(VoiceSpec(engine, name, None, None, language_of(name) if language_of else "en-US"))
     if not voices:
-        raise InputError("there are no voices", remedy="Write ENGINE:NAME,…; `harness admin voices list` shows them")
+        raise InputError("there are no voices", remedy="Use ENGINE:NAME,…; `harness admin voices list` shows all")
     return tuple(voices)
 
 

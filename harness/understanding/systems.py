@@ -201,8 +201,10 @@ def compare_systems(
     - draws: number of resamples for intervals.
     """
     annotated = [utterance for utterance in gold.utterances if is_annotated(utterance)]
-    answered = [system.ids for system in systems]
-    shared = [utterance for utterance in annotated if missing_is_empty or all(utterance.id in ids for ids in answered)]
+    answered_ids = [system.ids for system in systems]
+    shared = [
+        utterance for utterance in annotated if missing_is_empty or all(utterance.id in ids for ids in answered_ids)
+    ]
     if not shared:
         problem = "no utterance of gold was answered by every system"
         raise InputError(problem, place=Place(gold.path), remedy="Use the utterance ids of the gold file in every file")
@@ -217,11 +219,13 @@ def compare_systems(
     talkers = _talker_indices(talker_names)
     values = _metric_values(counts, basis(counts, zero, labels), talkers, draws)
     pairs = list(combinations(range(len(systems)), 2))
-    compared = [_compare_pair((counts[first], counts[second]), talkers, zero, labels, draws) for first, second in pairs]
-    corrected = {metric: holm([metrics[metric].p for metrics, _ in compared]) for metric in METRICS}
+    pair_results = [
+        _compare_pair((counts[first], counts[second]), talkers, zero, labels, draws) for first, second in pairs
+    ]
+    corrected_p = {metric: holm([metrics[metric].p for metrics, _ in pair_results]) for metric in METRICS}
     differences: list[SystemDifference] = []
-    for (first, second), (metrics, over_talkers) in zip(pairs, compared, strict=True):
-        p_holm = {metric: corrected[metric][len(differences)] for metric in METRICS}
+    for (first, second), (metrics, over_talkers) in zip(pairs, pair_results, strict=True):
+        p_holm = {metric: corrected_p[metric][len(differences)] for metric in METRICS}
         names = systems[first].name, systems[second].name
         differences.append(SystemDifference(*names, metrics, over_talkers, p_holm))
     return ComparedSystems(
@@ -231,7 +235,7 @@ def compare_systems(
         ids=tuple(utterance.id for utterance in shared),
         unanswered={
             system.name: tuple(utterance.id for utterance in annotated if utterance.id not in ids)
-            for system, ids in zip(systems, answered, strict=True)
+            for system, ids in zip(systems, answered_ids, strict=True)
         },
         unannotated=len(gold.utterances) - len(annotated),
         talker_column=talker_column,
@@ -306,9 +310,10 @@ def _metric_values(
                 values[system][metric] = MetricValue(None, None, None)
                 continue
             if metric in SHARES:
-                column = table.of[metric].start
+                column = table.columns[metric].start
                 numerator, denominator = (
-                    float(table.number @ side[system, :, column]) for side in (table.tops, table.bottoms)
+                    float(table.unit_counts @ side[system, :, column])
+                    for side in (table.numerators, table.denominators)
                 )
                 interval = wilson(round(numerator), round(denominator))
             else:
@@ -362,15 +367,15 @@ def _system_result(
     lacks_slots = not scoring.slots_given and any(
         utterance.tags is not None or utterance.slots is not None for utterance in gold.utterances
     )
-    pairs = () if lacks_intents or lacks_slots else zip(frames, transcripts, strict=True)
-    words = (
-        None if heard is None else score_words(transcripts_of(gold), transcripts_of(heard), wording, title=heard.path)
-    )
+    judged_frames = () if lacks_intents or lacks_slots else zip(frames, transcripts, strict=True)
+    words = None
+    if heard is not None:
+        words = score_words(transcripts_of(gold), transcripts_of(heard), wording, title=heard.path)
     return SystemResult(
         system=system,
         counts=total(frame.counts for frame in frames),
         metrics=metrics,
-        lost=tuple(lost_stage(frame, transcript, rule, wording) for frame, transcript in pairs),
+        lost=tuple(lost_stage(frame, transcript, rule, wording) for frame, transcript in judged_frames),
         words=None if words is None else words.totals,
         wer_interval=None if words is None else interval_of(words),
         cost=_cost(system, gold),
@@ -382,13 +387,14 @@ def _cost(system: ComparedSystem, gold: Corpus) -> SoundCost | None:
 
     It is the cost of recognising the words (or of the whole system), and of the model that reads them.
     """
-    answered = {utterance.id for utterance in gold.utterances} & system.ids
-    costs = [utterance.cost for utterance in (system.heard or system.frames).utterances if utterance.id in answered]
+    answered_ids = {utterance.id for utterance in gold.utterances} & system.ids
+    costs = [utterance.cost for utterance in (system.heard or system.frames).utterances if utterance.id in answered_ids]
     known_costs = [cost for cost in costs if cost is not None]
     if not known_costs or len(known_costs) < len(costs):
         return None
-    cost, model, number = reduce(add, known_costs), system.model, len(costs)
-    return replace(cost, cpu_s=cost.cpu_s + number * model.cpu_s, elapsed_s=cost.elapsed_s + number * model.elapsed_s)
+    cost = reduce(add, known_costs)
+    model_cpu_s, model_elapsed_s = len(costs) * system.model.cpu_s, len(costs) * system.model.elapsed_s
+    return replace(cost, cpu_s=cost.cpu_s + model_cpu_s, elapsed_s=cost.elapsed_s + model_elapsed_s)
 
 
 def _in_gold_order(corpus: Corpus, gold: Corpus) -> Corpus:

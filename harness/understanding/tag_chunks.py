@@ -36,7 +36,7 @@ def chunks(tags: Sequence[str], chunking: Chunking) -> tuple[TagChunk, ...]:
             continue
         prefix, tag_concept = tag[:2], tag[2:]
         if prefix not in ("B-", "I-") or not tag_concept:
-            raise ValueError(f"{tag!r} is not a tag: write O, B-concept or I-concept")
+            raise ValueError(f"{tag!r} is not a tag: use O, B-concept or I-concept")
         if prefix == "I-" and start >= 0 and tag_concept == concept:
             continue
         if start >= 0:

@@ -50,7 +50,7 @@ while True:
     ("says", "message"),
     [
         pytest.param("nothing", "no bytes received. Check its power", marks=pytest.mark.soak),
-        ("text", 'bytes of text received, such as "I (1234) main: hello world". It prints log lines'),
+        ("text", 'bytes of text received, such as "I (1234) main: hello world". The board prints log lines'),
         pytest.param(
             "garbage", "bytes received that are neither text nor frames. Check `baud` first", marks=pytest.mark.soak
         ),
@@ -73,10 +73,10 @@ def test_a_board_without_framing_is_refused(says: str, message: str, short: Path
 def test_missing_or_invalid_port_is_refused(short: Path) -> None:
     (short / "plain.txt").touch()
     status, output = refused(short, f"{{driver: serial, port: {short}/plain.txt}}")
-    message = f"bench.yaml:6:5: {short}/plain.txt is not a serial port. Give a device such as /dev/ttyUSB0"
+    message = f"bench.yaml:6:5: {short}/plain.txt is not a serial port. Use a device such as /dev/ttyUSB0"
     assert (status, message in output) == (3, True), output
     status, output = refused(short, "{driver: serial, port: /dev/nowhere}")
-    message = "bench.yaml:6:5: /dev/nowhere does not exist. Plug it in, or correct `port`"
+    message = "bench.yaml:6:5: /dev/nowhere does not exist. Plug in the adapter, or correct `port`"
     assert (status, message in output) == (3, True), output
 
 

@@ -170,7 +170,7 @@ def test_video_without_a_usable_light_is_refused(
     [
         ({}, "needs `source`"),
         ({"source": -1}, "needs `source`"),
-        ({"source": "http://user:secret@camera/"}, "contains a user or a password"),
+        ({"source": "http://user:secret@camera/"}, "contains a user name or a password"),
         ({"source": 0, "username": "lab"}, "only a URL can have a user"),
         ({"source": 0, "rectangle": (1, 2, 3)}, "is not four whole numbers"),
         ({"source": 0, "rectangle": "1,2,3,x"}, "is not four whole numbers"),

@@ -218,9 +218,9 @@ def test_a_monitor_reads_the_reports(tmp_path: Path) -> None:
     [
         ("url", "", "not the address of Home Assistant"),
         ("url", "ws://hass:8123", "not the address of Home Assistant"),
-        ("url", "http://me:secret@hass", "contains a user or a password"),
+        ("url", "http://me:secret@hass", "contains a user name or a password"),
         ("satellite", "light.kitchen", "not a satellite entity"),
-        ("token_env", "", "token_env is empty"),
+        ("token_env", "", "`token_env` is empty"),
         ("hold_back_ms", float("nan"), "hold_back_ms is nan"),
     ],
 )

@@ -119,7 +119,7 @@ def test_a_flood_of_garbage_neither_blocks_nor_uses_memory(tmp_path: Path) -> No
         until(lambda: framed.player.ready)
         # Garbage is kept as evidence, within the console's limit of lines a second.
         bench.assert_flood_was_limited()
-        assert framed.decoder.holds < 2000
+        assert framed.decoder.held_bytes < 2000
         bench.driver.say("still there")
         bench.first(ResponseText)
         assert bench.play(spoken()).complete

@@ -19,7 +19,7 @@ from harness.report.junit import junit
 from harness.session.figures.frames_of_session import session_corpora
 from harness.session.figures.progress import SessionFigures
 from harness.statistics.intervals import Share
-from harness.understanding.reported_frames import verdict_in_words, written
+from harness.understanding.reported_frames import frame_line, verdict_in_words
 from tests.conformance.engine_runs import rows
 from tests.conformance.lab_runs import LabRuns, lab_of_its_own, verdicts
 from tests.known import known
@@ -91,5 +91,5 @@ def test_query_is_repeated_until_both_intents_are_understood(tmp_path: Path) -> 
     assert "MARGINAL  understood ≥ 100 %: found 100 %, holds, but its interval crosses the limit" in shown.output
     (row,) = csv.DictReader(io.StringIO(CliRunner().invoke(group, ["show", str(folder), "--csv"]).output))
     assert (row["understood"], row["frame_right"]) == ("add_to_list#set_timer (duration: 5 minutes, item: eggs)", "1")
-    detail = "" if first.intents is None else f": {written(first.intents, first.slots)}"
+    detail = "" if first.intents is None else f": {frame_line(first.intents, first.slots)}"
     assert f"attempt 1: {verdict_in_words(first)}{detail}".encode() in junit(folder)

@@ -148,7 +148,7 @@ async def test_what_was_judged_away_from_the_bench_is_not_asked_for_again(tmp_pa
         log.close()
         await press(pilot, "j", then="I don't know that yet")
         assert "2 of 4 done, 2 left" in screen_text(pilot)
-        assert app.watch_.view().progress.unplaced == 0
+        assert app.watch_.view().progress.unplanned_rows == 0
         await press(pilot, "1", then="it is noon")
         (judgment,) = judgments(engine)
         assert (judgment.trial_id, judgment.replaces) == ("kitchen-05", None)

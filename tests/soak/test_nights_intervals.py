@@ -19,13 +19,13 @@ from harness.scenario.bench import load_bench
 from harness.scenario.scenario import load_scenario
 from harness.session.plan import plan
 from harness.session.simulated.facts import DeviceTraits
-from harness.session.simulated.night import Lengths, PlayedNight, SimulatedNight, simulate_bench
+from harness.session.simulated.night import LengthRenderer, PlayedNight, SimulatedNight, simulate_bench
 from harness.sound.stimuli.renderer import renderer
 from tests.files import file_with
 
 NIGHTS = int(os.environ.get("HARNESS_INTERVAL_NIGHTS", "1000"))
 BENCH = simulate_bench(load_bench(Path(__file__).parents[2] / "scenarios" / "benches" / "virtual_lab.yaml"))
-LENGTHS = Lengths(renderer())
+LENGTHS = LengthRenderer(renderer())
 VOICES = {f"v{number}": f"{{engine: espeak, name: en-gb, pitch: {30 + 5 * number}}}" for number in range(10)}
 MISSED = 0.15
 """Mean over all voices; each of them has a share of its own."""

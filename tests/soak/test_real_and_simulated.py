@@ -25,7 +25,7 @@ from harness.scenario.bench import load_bench
 from harness.scenario.scenario import load_scenario
 from harness.session.simulated.bench import Board, SimulatedLoudspeaker, SimulatedRoom
 from harness.session.simulated.facts import DeviceTraits, Phrases
-from harness.session.simulated.night import Lengths, SimulatedNight, simulate_bench
+from harness.session.simulated.night import LengthRenderer, SimulatedNight, simulate_bench
 from harness.sound.capture import Block, Capture
 from harness.sound.stimuli.renderer import renderer
 from harness.statistics.intervals import Share
@@ -183,7 +183,7 @@ def test_a_scripted_device_is_counted_alike(tmp_path: Path) -> None:
     real = wake_of(rows(folder))
 
     bench, like = simulate_bench(load_bench(tmp_path / "bench.yaml")), DeviceTraits(wakes=1.0, false_per_hour=0.0)
-    night = ScriptedNight(load_scenario(tmp_path / "scenario.yaml"), bench, like, Lengths(renderer()), 1)
+    night = ScriptedNight(load_scenario(tmp_path / "scenario.yaml"), bench, like, LengthRenderer(renderer()), 1)
     night.script = script
     played = night.play()
 

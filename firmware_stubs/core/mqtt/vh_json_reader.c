@@ -9,7 +9,7 @@ typedef struct {
     const uint8_t *at, *end;
 } reader_t;
 
-/* Among the characters of `set`; where, or -1. */
+/* Index of the character in `set`; -1 if it is not there. */
 static int place(const char *set, uint8_t c) {
     for (int i = 0; set[i]; i++)
         if ((uint8_t)set[i] == c) return i;
@@ -88,7 +88,7 @@ static bool take_string(reader_t *reader, uint8_t *out, size_t *size) {
     return true;
 }
 
-/* A whole number; one with a point or an exponent, or beyond 18 digits, is none. */
+/* A whole number of at most 18 digits, without point and exponent. */
 static bool take_whole(reader_t *reader, int64_t *value) {
     bool negative = take(reader, '-');
     unsigned digits = 0;
@@ -112,7 +112,7 @@ static bool skip_word(reader_t *reader) {
         reader->at += len;
         return true;
     }
-    /* Any number: strict enough to end where it ends. */
+    /* Any number, checked only enough to find its end. */
     const uint8_t *first = reader->at;
     while (reader->at < reader->end && place("+-.0123456789eE", *reader->at) >= 0) reader->at++;
     return reader->at > first && reader->at[-1] >= '0' && reader->at[-1] <= '9' && *first != '+' && *first != '.';
@@ -160,7 +160,7 @@ static bool find(const uint8_t *text, size_t len, const char *name, reader_t *va
             size_t size = sizeof key;
             reader_t before = reader;
             bool known = take_string(&reader, key, &size);
-            if (!known) { /* a long name is nobody's */
+            if (!known) { /* longer than every name that is searched for */
                 reader = before;
                 if (!take_string(&reader, NULL, NULL)) return false;
             }

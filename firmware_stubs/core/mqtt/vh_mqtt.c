@@ -4,7 +4,7 @@
 
 #define REPEATS_MAX 5u /* of one publish on one connection, before the link is given up */
 
-/* What waits is a ring, so that a packet is taken whole or not at all while bytes go out in pieces. */
+/* A ring buffer, so that packets are queued whole or not at all while bytes are sent in pieces. */
 bool vh_mqtt_queue(vh_mqtt_t *client, const uint8_t *bytes, size_t count) {
     if (count > VH_MQTT_TX - client->tx_len) return false;
     size_t at = (client->tx_head + client->tx_len) % VH_MQTT_TX, first = VH_MQTT_TX - at;
@@ -36,7 +36,7 @@ bool vh_mqtt_init(vh_mqtt_t *client, const vh_mqtt_config_t *config) {
     return !vh_mqtt_connect_packet(config, client->tx, sizeof client->tx).full;
 }
 
-/* The next packet id that nobody waits for; 0 is none. */
+/* The next packet id that is not in use; 0 is not a valid id. */
 static uint16_t fresh_id(vh_mqtt_t *client) {
     for (;;) {
         uint16_t id = client->next_id++;
@@ -118,7 +118,7 @@ size_t vh_mqtt_in_flight(const vh_mqtt_t *client) {
 
 bool vh_mqtt_has_room(const vh_mqtt_t *client) { return vh_mqtt_in_flight(client) < VH_MQTT_IN_FLIGHT; }
 
-/* Nothing of the old connection may reach the new one; what has QoS 1 stays in its slot. */
+/* Nothing of the old connection may reach the new one. Publishes with QoS 1 stay in their slots. */
 static void forget_connection(vh_mqtt_t *client) {
     client->tx_head = client->tx_len = 0;
     client->rx_stage = 0;

@@ -1,8 +1,8 @@
 /* MQTT 3.1.1 client without malloc, threads, sockets or a clock of its own.
  *
  * Bytes go out through one callback and come in through vh_mqtt_feed; time is given with each call. The transport may
- * be a TCP socket or a UART that somebody bridges to the broker's port: then nobody tells when the far end went away, and
- * silence (no PINGRESP, no PUBACK) is how it is found.
+ * be a TCP socket, or a UART that is bridged to the broker's port. On a UART, only silence (no PINGRESP, no PUBACK) shows
+ * that the far end is gone.
  *
  * Every connection is a clean session. What was published with QoS 1 and not acknowledged is sent again, with DUP, after
  * `retry_ms` and after a new connection; the receiver must know duplicates by the message itself. */
@@ -18,13 +18,13 @@ extern "C" {
 #endif
 
 #ifndef VH_MQTT_IN_FLIGHT
-#define VH_MQTT_IN_FLIGHT 8u   /* QoS 1 publishes on their way, at most 8 */
+#define VH_MQTT_IN_FLIGHT 8u   /* unacknowledged QoS 1 publishes, at most 8 */
 #endif
 #ifndef VH_MQTT_OUT_MAX
 #define VH_MQTT_OUT_MAX 1280u  /* bytes of the largest packet that goes out, header included */
 #endif
 #ifndef VH_MQTT_IN_MAX
-#define VH_MQTT_IN_MAX 1280u   /* bytes of the largest packet that is taken; larger ones are skipped and counted */
+#define VH_MQTT_IN_MAX 1280u   /* bytes of the largest packet that is accepted; larger ones are skipped and counted */
 #endif
 #define VH_MQTT_TX (2u * VH_MQTT_OUT_MAX)
 #define VH_MQTT_SUBSCRIPTIONS 4u
@@ -63,7 +63,7 @@ typedef struct {
     uint8_t will_qos;
     bool will_retained;
     uint16_t keepalive_s;    /* 1 … 65535: PINGREQ every half of it, gone after a whole one without a byte */
-    uint16_t connack_ms;     /* patience for a CONNACK */
+    uint16_t connack_ms;     /* time limit for a CONNACK */
     uint16_t retry_ms;       /* a QoS 1 publish is sent again after it; after five such times the link is given up */
     uint16_t back_off_ms;    /* before the next attempt; doubled with each failure up to back_off_max_ms */
     uint16_t back_off_max_ms;
@@ -77,7 +77,7 @@ typedef struct {
     uint32_t repeated;     /* publishes sent again */
     uint32_t received;     /* messages handed over */
     uint32_t oversize;     /* packets skipped, too large */
-    uint32_t malformed;    /* connections dropped for bytes that are no MQTT */
+    uint32_t malformed;    /* connections dropped for bytes that are not MQTT */
     uint32_t denied;       /* subscriptions that the broker refused */
 } vh_mqtt_counters_t;
 
@@ -122,7 +122,7 @@ bool vh_mqtt_init(vh_mqtt_t *client, const vh_mqtt_config_t *config);
 bool vh_mqtt_subscribe(vh_mqtt_t *client, const char *filter, uint8_t qos);
 
 /* QoS 0 goes when online and there is room, QoS 1 is kept until acknowledged, also while offline.
- * False: no room now, or too large (vh_mqtt_fits tells which). */
+ * False: no room now, or too large (vh_mqtt_fits shows which). */
 bool vh_mqtt_publish(vh_mqtt_t *client, const char *topic, const uint8_t *payload, size_t payload_len, uint8_t qos,
                      bool retained);
 bool vh_mqtt_fits(const char *topic, size_t payload_len, uint8_t qos);
@@ -132,10 +132,10 @@ bool vh_mqtt_has_room(const vh_mqtt_t *client);
 /* QoS 1 publishes that are not acknowledged yet. */
 size_t vh_mqtt_in_flight(const vh_mqtt_t *client);
 
-/* Bytes from the transport, any number; answers and messages come out of it. */
+/* Handles any number of bytes from the transport: sends answers, and delivers messages. */
 void vh_mqtt_feed(vh_mqtt_t *client, const uint8_t *bytes, size_t count, uint64_t now_us);
 
-/* What time demands: connect, ping, send again, flush. Call it at least every 50 ms. */
+/* Does what is due: connects, pings, sends again, flushes. Call it at least every 50 ms. */
 void vh_mqtt_poll(vh_mqtt_t *client, uint64_t now_us);
 
 /* The transport knows that its connection is gone (a socket does, a UART does not). */

@@ -1,8 +1,8 @@
 /* The board's messages over MQTT: topics and JSON of docs/reference/framing.md, section MQTT.
  *
- * It speaks frames to the board and MQTT to the broker, so that a board has one set of messages for both of its links:
- * what it would frame (type, seq, payload) it hands to vh_mqtt_board_send, and what comes from the broker arrives as
- * the frame that would have said the same (PING, TEXT, AUDIO, SET, RESET, HELLO_REQUEST). */
+ * It translates between the board's frames and MQTT, so that a board has one set of messages for both links. The board
+ * passes the content of a frame (type, seq, payload) to vh_mqtt_board_send. A message from the broker arrives as the
+ * frame with the same meaning (PING, TEXT, AUDIO, SET, RESET, HELLO_REQUEST). */
 #ifndef VH_MQTT_BOARD_H
 #define VH_MQTT_BOARD_H
 
@@ -34,9 +34,9 @@ typedef struct {
 typedef struct {
     uint32_t bad_json;      /* messages to the board that could not be read */
     uint32_t unknown_topic;
-    uint32_t refused;       /* frames to the broker that have no message or do not parse */
+    uint32_t refused;       /* frames to the broker without an MQTT message, or with an invalid payload */
     uint32_t shortened;     /* texts cut to fit */
-    uint32_t retained;      /* retained messages to the board: not commands of now */
+    uint32_t retained;      /* retained messages to the board, which are not current commands */
 } vh_mqtt_board_counters_t;
 
 /* The caller owns it; its members belong to it. */
@@ -44,7 +44,7 @@ typedef struct {
     vh_mqtt_board_config_t config;
     vh_mqtt_board_counters_t counters;
     vh_mqtt_t client;
-    uint8_t greet;          /* newly online: 2 say the status again, 1 ask the board for its HELLO */
+    uint8_t greet;          /* after connecting: 2 publish the status again, 1 request the board's HELLO */
     uint32_t command;       /* number of the last command carried out */
     uint64_t next;          /* of the last AUDIO_ACK */
     uint32_t events;
@@ -62,9 +62,9 @@ typedef struct {
 /* False: bad name, or no `send` or `frame`. */
 bool vh_mqtt_board_init(vh_mqtt_board_t *board, const vh_mqtt_board_config_t *config);
 
-/* Publishes what the frame says: HELLO, PONG, AUDIO_ACK, WAKE, COMMAND_ACK, TRANSCRIPT, INTENT, RESPONSE, STATUS, LOG, ERROR.
+/* Publishes the frame as a message: HELLO, PONG, AUDIO_ACK, WAKE, COMMAND_ACK, TRANSCRIPT, INTENT, RESPONSE, STATUS, LOG, ERROR.
  * Events, hello and logs have QoS 1 and are kept until acknowledged; ack and pong have QoS 0 and are dropped when offline.
- * False: no room now, hand it over again later. A frame that can never be said is counted and taken as done (true). */
+ * False: no room now, pass it again later. A frame without an MQTT message is counted, and returns true. */
 bool vh_mqtt_board_send(vh_mqtt_board_t *board, uint8_t type, uint32_t seq, const uint8_t *payload, size_t len);
 
 /* Room for one more event, hello or log. */

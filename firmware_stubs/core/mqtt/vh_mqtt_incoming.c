@@ -4,7 +4,7 @@
 
 static void acknowledge(vh_mqtt_t *client, const uint8_t id[2]) {
     uint8_t packet[4] = {VH_MQTT_PUBACK, 2, id[0], id[1]};
-    /* When there is no room the broker sends it again on the next connection. */
+    /* Without room for it, the broker sends the message again on the next connection. */
     (void)vh_mqtt_queue(client, packet, sizeof packet);
 }
 
@@ -44,7 +44,7 @@ static bool take_connack(vh_mqtt_t *client, uint64_t now_us) {
     return true;
 }
 
-/* One whole packet in rx, or the head of one that is too large. False: these bytes are no MQTT. */
+/* One whole packet in rx, or the head of one that is too large. False: these bytes are not MQTT. */
 static bool take_packet(vh_mqtt_t *client, bool whole, uint64_t now_us) {
     unsigned type = client->rx_type & 0xF0u, flags = client->rx_type & 0x0Fu;
     if (type == VH_MQTT_CONNACK) return flags == 0 && whole && take_connack(client, now_us);
@@ -83,7 +83,7 @@ static bool known(unsigned first) {
     return type == VH_MQTT_PUBLISH || first == VH_MQTT_CONNACK || first == VH_MQTT_PUBACK || first == VH_MQTT_SUBACK || first == VH_MQTT_PINGRESP;
 }
 
-/* Takes some of the bytes (at least one) and returns how many; 0: no MQTT. */
+/* Takes some of the bytes (at least one) and returns how many; 0: they are not MQTT. */
 static size_t take_bytes(vh_mqtt_t *client, const uint8_t *bytes, size_t count, uint64_t now_us) {
     if (client->rx_stage == 0) {
         client->rx_type = bytes[0];

@@ -15,7 +15,7 @@ static void put_text(vh_json_writer_t *json, const char *name, const vh_reader *
 static void put_short_text(vh_json_writer_t *json, const char *name, vh_reader *reader) {
     size_t len = vh_get_u8(reader);
     if (len > reader->left) {
-        reader->short_of = true;
+        reader->too_short = true;
         return;
     }
     (void)vh_json_text(json, name, reader->bytes, len);
@@ -26,13 +26,13 @@ static void put_short_text(vh_json_writer_t *json, const char *name, vh_reader *
 static void put_hello(vh_mqtt_board_t *board, vh_json_writer_t *json, vh_reader *reader) {
     (void)vh_json_number(json, "protocol", vh_get_u16(reader));
     uint32_t boot = vh_get_u32(reader);
-    reader->short_of = reader->short_of || boot != board->config.boot_id;
+    reader->too_short = reader->too_short || boot != board->config.boot_id;
     (void)vh_json_number(json, "time_us", vh_get_u64(reader));
     (void)vh_json_number(json, "rate_hz", vh_get_u32(reader));
     (void)vh_json_number(json, "window", vh_get_u32(reader));
     put_short_text(json, "firmware", reader);
     (void)vh_json_open(json, "wake_phrases", '[');
-    for (unsigned left = vh_get_u8(reader); left && !reader->short_of; left--) put_short_text(json, NULL, reader);
+    for (unsigned left = vh_get_u8(reader); left && !reader->too_short; left--) put_short_text(json, NULL, reader);
     vh_json_close(json);
 }
 
@@ -41,18 +41,18 @@ static void put_intent(vh_json_writer_t *json, vh_reader *reader) {
     put_short_text(json, "name", reader);
     unsigned left = vh_get_u8(reader);
     bool open = vh_json_open(json, "slots", '{');
-    for (; left && !reader->short_of; left--) {
+    for (; left && !reader->too_short; left--) {
         size_t name_len = vh_get_u8(reader);
         const uint8_t *name = reader->bytes;
         if (name_len >= reader->left) {
-            reader->short_of = true;
+            reader->too_short = true;
             return;
         }
         reader->bytes += name_len;
         reader->left -= name_len;
         size_t len = vh_get_u8(reader);
         if (len > reader->left) {
-            reader->short_of = true;
+            reader->too_short = true;
             return;
         }
         if (open) (void)vh_json_pair(json, name, name_len, reader->bytes, len);
@@ -84,7 +84,7 @@ static void put_event(vh_json_writer_t *json, uint8_t type, vh_reader *reader) {
     case VH_STATUS: {
         unsigned state = vh_get_u8(reader);
         if (state >= sizeof states / sizeof states[0]) {
-            reader->short_of = true;
+            reader->too_short = true;
             return;
         }
         (void)vh_json_text(json, "state", (const uint8_t *)states[state], strlen(states[state]));
@@ -134,7 +134,7 @@ size_t vh_mqtt_json_write(vh_mqtt_board_t *board, uint8_t type, uint32_t seq, co
         put_event(&json, type, &reader);
         break;
     }
-    if (reader.short_of) return 0;
+    if (reader.too_short) return 0;
     board->counters.shortened += json.shortened;
     return vh_json_end(&json);
 }

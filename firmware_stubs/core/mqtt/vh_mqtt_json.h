@@ -4,8 +4,8 @@
 
 #include "vh_mqtt_board.h"
 
-/* The frame as JSON in board->json; its size, or 0 when the frame cannot be read. An ack tells all three numbers, so the
- * latest of each are kept in the board. */
+/* The frame as JSON in board->json; its size, or 0 when the frame cannot be read. An ack reports all three numbers, so the
+ * board keeps the latest of each. */
 size_t vh_mqtt_json_write(vh_mqtt_board_t *board, uint8_t type, uint32_t seq, const uint8_t *payload, size_t len);
 
 #endif

@@ -1,4 +1,4 @@
-/* MQTT 3.1.1 packets as they are written: a piece after the other into room that the caller owns. */
+/* Writes MQTT 3.1.1 packets, piece by piece, into memory of the caller. */
 #ifndef VH_MQTT_PACKET_H
 #define VH_MQTT_PACKET_H
 
@@ -21,14 +21,14 @@
 typedef struct {
     uint8_t *bytes;
     size_t room, size;
-    bool full; /* something had no room; nothing was put from there on */
+    bool full; /* a piece did not fit; nothing was written from there on */
 } vh_mqtt_packet_t;
 
 vh_mqtt_packet_t vh_mqtt_packet_over(uint8_t *bytes, size_t room);
 void vh_mqtt_put(vh_mqtt_packet_t *packet, const void *bytes, size_t count);
 void vh_mqtt_put_u8(vh_mqtt_packet_t *packet, unsigned value);
 void vh_mqtt_put_u16(vh_mqtt_packet_t *packet, size_t value);
-/* A length of two bytes before it. */
+/* The text, after its length in two bytes. */
 void vh_mqtt_put_text(vh_mqtt_packet_t *packet, const char *text, size_t len);
 /* The type, and how many bytes follow. */
 void vh_mqtt_put_head(vh_mqtt_packet_t *packet, unsigned type, size_t remaining);

@@ -13,7 +13,7 @@
 /* In 1/256 of a logit: the threshold at operating point 50, and how much a point lowers it. */
 #define VH_SPOTTER_THRESHOLD_LOGIT 512
 #define VH_SPOTTER_THRESHOLD_STEP 20
-#define CANDIDATE_STEPS 4u /* after it a candidate wakes even if it still rises */
+#define CANDIDATE_STEPS 4u /* after so many steps, a candidate wakes even if it still rises */
 
 static int64_t shifted(int64_t value, unsigned bits) {
     return value >= 0 ? value >> bits : ~(~value >> bits);
@@ -95,7 +95,7 @@ void vh_spotter_reset(vh_spotter_t *spotter) {
     spotter->operating_point = operating_point;
     spotter->armed = 1;
     vh_spotter_front_init(&spotter->front);
-    /* As if silence had been heard for long: what each layer says to nothing. */
+    /* As after a long silence: the output of each layer for silence. */
     for (unsigned i = 0; i < VH_SPOTTER_KERNEL + VH_SPOTTER_SPAN; i++) spotter->score = step(spotter);
 }
 

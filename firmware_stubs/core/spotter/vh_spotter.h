@@ -16,7 +16,7 @@ extern "C" {
 
 #define VH_SPOTTER_RATE_HZ 16000u
 #define VH_SPOTTER_PHRASE "alexa"
-/* 0 wakes least, 100 most; this is where the figures of README.md were taken. */
+/* 0 wakes least, 100 most. The results in README.md were measured at this point. */
 #define VH_SPOTTER_OPERATING_POINT 50u
 
 /* Shape of the network; vh_spotter_tables.h is checked against it. */
@@ -51,16 +51,16 @@ typedef struct {
     int8_t second[VH_SPOTTER_SPAN][VH_SPOTTER_SECOND];
 } vh_spotter_t;
 
-/* An empty memory: sample 0 is the next one. The operating point goes back to VH_SPOTTER_OPERATING_POINT. */
+/* Clears the memory: the next sample is number 0. The operating point returns to VH_SPOTTER_OPERATING_POINT. */
 void vh_spotter_init(vh_spotter_t *spotter);
 
-/* An empty memory; the operating point stays. */
+/* Clears the memory; keeps the operating point. */
 void vh_spotter_reset(vh_spotter_t *spotter);
 
-/* Holds from the next sample on. Values over 100 count as 100. */
+/* Applies from the next sample on. Values over 100 count as 100. */
 void vh_spotter_set_operating_point(vh_spotter_t *spotter, uint8_t operating_point);
 
-/* Hears `count` samples, any number. `found` may be NULL. Returns the number of events. */
+/* Processes `count` samples, any number. `found` may be NULL. Returns the number of events. */
 size_t vh_spotter_feed(vh_spotter_t *spotter, const int16_t *pcm, size_t count, vh_spotter_found_t found, void *user);
 
 #ifdef __cplusplus

@@ -9,7 +9,7 @@
 #define LEVEL_FALL_A_FRAME 17   /* 10 dB a second */
 #define POINTS 256u             /* complex points: 512 real samples, two at a time */
 
-/* A right shift of a negative number is the compiler's choice; this one is everybody's. */
+/* The right shift of a negative number depends on the compiler; this one does not. */
 static int64_t shifted(int64_t value, unsigned bits) {
     return value >= 0 ? value >> bits : ~(~value >> bits);
 }

@@ -22,7 +22,7 @@ typedef struct {
 
 void vh_spotter_front_init(vh_spotter_front_t *front);
 
-/* Hears one sample. True when a frame is complete: `levels` then holds its bands, 0 (48 dB below the peak, or silence)
+/* Processes one sample. True when a frame is complete: `levels` then holds its bands, 0 (48 dB below the peak, or silence)
  * to 127 (the peak), 0.376 dB a step. */
 bool vh_spotter_front_feed(vh_spotter_front_t *front, int16_t sample, int8_t levels[VH_SPOTTER_BANDS]);
 

@@ -98,7 +98,7 @@ static void flush(void) {
 }
 
 void line_drop(void) {
-    (void)tcflush(slave, TCOFLUSH); /* what the host sent; what was sent to it is on its way */
+    (void)tcflush(slave, TCOFLUSH); /* drops what the host sent, not what was sent to it */
     tx_size = 0;
 }
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* False with errno set. A link that is there already is replaced, another file is not. */
+/* Returns false and sets errno. An existing link is replaced, another file is not. */
 bool line_open(char const *link);
 
 /* Removes the link when it is still ours. */
@@ -14,10 +14,10 @@ void line_close(void);
 /* Each byte in either direction is changed with this probability. */
 void line_noise(double rate, uint64_t seed);
 
-/* What was received and not worked on, or not sent yet, is lost, as at a reset. */
+/* Drops received bytes that were not handled, and bytes not sent yet, as a reset does. */
 void line_drop(void);
 
-/* Waits until a byte comes on the line or on `other` (-1: none). */
+/* Waits until a byte arrives on the line or on `other` (-1: none). */
 void line_wait(int other, int timeout_ms);
 
 #endif

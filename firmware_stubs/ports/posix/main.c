@@ -45,7 +45,7 @@ uint32_t vh_hal_boot_id(void) {
 
 void vh_hal_idle(void) { line_wait(broker_socket(), 10); }
 
-void vh_hal_reset(void) {} /* main sees it */
+void vh_hal_reset(void) {} /* the loop in main handles it */
 
 void vh_hal_event_noted(uint32_t number) {
     if (truth != NULL) {

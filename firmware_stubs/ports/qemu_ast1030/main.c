@@ -26,7 +26,7 @@ enum { CORE_HZ = 200000000, TICK_HZ = 1000, PATIENCE_US = 20000 };
 
 extern uint32_t vh_data_load[], vh_data_start[], vh_data_end[], vh_bss_start[], vh_bss_end[], vh_stack_top[];
 
-/* What the one who starts QEMU may load at the end of the memory; zeros otherwise. See README.md. */
+/* Settings that QEMU may load at the end of the memory; otherwise zeros. See README.md. */
 typedef struct settings {
     char device[64];
     char user_name[64];
@@ -45,7 +45,7 @@ void vh_line_interrupt(void);
 void vh_broker_interrupt(void);
 void vh_stuck(void);
 
-/* Down from 2^32 at 1 MHz, for ever. */
+/* Counts down from 2^32 at 1 MHz, without end. */
 uint32_t vh_hal_counter(void) { return ~TIMER_COUNT; }
 uint32_t vh_hal_counter_hz(void) { return 1000000u; }
 
@@ -60,7 +60,7 @@ bool vh_hal_uart_write(uint8_t const *bytes, size_t size) {
     return uart_write(&line, bytes, size, PATIENCE_US) == size;
 }
 
-/* Somebody else holds the TCP connection; the client finds out by silence when it is not there. */
+/* QEMU holds the TCP connection; only silence shows the client that it is gone. */
 bool vh_hal_net_open(void) { return true; }
 void vh_hal_net_close(void) {}
 
@@ -74,7 +74,7 @@ size_t vh_hal_net_write(uint8_t const *bytes, size_t size) { return uart_write(&
 void vh_hal_idle(void) {
     __asm volatile("cpsid i" ::: "memory");
     if (uart_empty(&line) && uart_empty(&broker)) {
-        __asm volatile("dsb\n\twfi" ::: "memory"); /* a pending interrupt ends it, though it is masked */
+        __asm volatile("dsb\n\twfi" ::: "memory"); /* a pending interrupt ends the wait, even if it is masked */
     }
     __asm volatile("cpsie i" ::: "memory");
 }
@@ -87,7 +87,7 @@ void vh_hal_reset(void) {
 
 void vh_hal_event_noted(uint32_t number) { (void)number; }
 
-/* Without a periodic tick, bytes too few to fill the FIFO's mark come late or never. */
+/* Without a periodic tick, fewer bytes than the FIFO's threshold arrive late or never. */
 void vh_tick(void) {
     uart_drain(&line);
     uart_drain(&broker);

@@ -16,7 +16,7 @@ static inline void unlock(uint32_t before) { __asm volatile("msr primask, %0" ::
 void uart_start(uart *port, uint32_t base) {
     port->registers = (volatile uint32_t *)(uintptr_t)base;
     port->registers[LINE] = 3;    /* 8 bits, no parity */
-    port->registers[FIFO] = 0xC7; /* on, emptied; tells at 14 bytes, or when a few byte times have passed */
+    port->registers[FIFO] = 0xC7; /* on and cleared; interrupts at 14 bytes, or after a few byte times */
     port->registers[INTERRUPTS] = RECEIVED;
 }
 
@@ -35,7 +35,7 @@ void uart_drain(uart *port) {
         }
         port->before = byte;
     }
-    port->registers[INTERRUPTS] = 0; /* full: what comes now waits in the line until uart_read has made room */
+    port->registers[INTERRUPTS] = 0; /* full: new bytes wait on the line until uart_read has made room */
 }
 
 size_t uart_read(uart *port, uint8_t *into, size_t room, uint32_t *stamp) {

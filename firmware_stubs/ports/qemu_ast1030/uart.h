@@ -11,7 +11,7 @@
 
 typedef struct uart {
     volatile uint32_t *registers; /* one a word */
-    volatile uint32_t head;       /* counts bytes for ever; written by the interrupt */
+    volatile uint32_t head;       /* counts all bytes; written by the interrupt */
     volatile uint32_t tail;
     volatile uint32_t stamp_head;
     uint32_t stamp_tail;
@@ -25,13 +25,13 @@ typedef struct uart {
 
 void uart_start(uart *port, uint32_t base);
 
-/* To be called by its interrupt and by the tick. */
+/* Call it from its interrupt and from the tick. */
 void uart_drain(uart *port);
 
 /* Not beyond a stamped delimiter when `stamp` is wanted. */
 size_t uart_read(uart *port, uint8_t *into, size_t room, uint32_t *stamp);
 
-/* How many went out before `patience_us` was over. */
+/* Returns how many were sent within `patience_us`. */
 size_t uart_write(uart *port, uint8_t const *bytes, size_t size, uint32_t patience_us);
 
 bool uart_empty(uart const *port);

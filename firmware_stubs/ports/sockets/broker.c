@@ -1,4 +1,4 @@
-/* Nothing here waits but the look-up of a name; give a number where that matters. */
+/* Only the look-up of a host name blocks; use a numeric address where that matters. */
 #include "broker.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* "HOST:PORT"; false when it is none. Must be called before the board starts; without it there is no broker. */
+/* Sets "HOST:PORT"; returns false for any other text. Call it before the board starts; without it there is no broker. */
 bool broker_address(char const *address);
 
 /* The socket to wait for, or -1. */

@@ -40,7 +40,7 @@ def status(
     """
     from harness.annotation.ledger import project_outcome
     from harness.annotation.project import check_annotation
-    from harness.annotation.report import outcome_lines, outcome_object
+    from harness.annotation.report_text import outcome_lines, outcome_object
     from harness.cli.show import print_findings
 
     if checking:
@@ -72,7 +72,8 @@ def report(
     Exit status: 0 done · 2 wrong usage or input · 3 the project cannot be read.
     """
     from harness.annotation.ledger import project_outcome
-    from harness.annotation.report import annotation_report, as_json, as_table, lines
+    from harness.annotation.report import annotation_report
+    from harness.annotation.report_text import report_csv_rows, report_lines, report_object
 
     with closing(open_project(project)) as room:
         statuses = project_outcome(room.utterances, room.assignment, room.ledger).statuses
@@ -84,9 +85,9 @@ def report(
         counts = annotation_report(room.utterances, room.rows, final_intents)
         labels = room.label_set.ids
     printed.print(
-        json=lambda: json.dumps(as_json(counts, labels)),
-        csv=lambda: safe_csv(as_table(counts, labels)),
-        lines=lambda: lines(counts, labels),
+        json=lambda: json.dumps(report_object(counts, labels)),
+        csv=lambda: safe_csv(report_csv_rows(counts, labels)),
+        lines=lambda: report_lines(counts, labels),
     )
 
 
@@ -114,7 +115,14 @@ def agreement(
     Exit status: 0 done · 1 agreement is below --min-alpha or n/a · 2 wrong usage or input · 3 the project cannot be
     read.
     """
-    from harness.annotation import agreement as annotator_agreement
+    from harness.annotation.agreement import all_annotators, pairs_of_annotators
+    from harness.annotation.report_text import (
+        NOTHING_SHARED,
+        agreement_lines,
+        agreement_object,
+        differing_lines,
+        span_rows,
+    )
 
     choose_one(differing=differing, json=as_json, spans=spans)
     with closing(open_project(project)) as room:
@@ -129,17 +137,17 @@ def agreement(
         if len(set(only)) == 1:
             problem = f"--annotator names only {only[0]!r}, but a comparison needs two annotators"
             raise InputError(problem, remedy="Add another --annotator, or compare all of them without it")
-        pairs = annotator_agreement.pairs_of_annotators(room.utterances, room.label_set, ledger, only)
-        joint_agreement = None if differing else annotator_agreement.all_annotators(room.utterances, ledger, only)
+        pairs = pairs_of_annotators(room.utterances, room.label_set, ledger, only)
+        joint_agreement = None if differing else all_annotators(room.utterances, ledger, only)
         if spans:
-            standard_output().write(safe_csv(annotator_agreement.span_rows(room.utterances, ledger, only)))
+            standard_output().write(safe_csv(span_rows(room.utterances, ledger, only)))
         elif as_json:
-            output = {"project": room.project.id, **annotator_agreement.agreement_object(pairs, joint_agreement)}
+            output = {"project": room.project.id, **agreement_object(pairs, joint_agreement)}
             print_lines([json.dumps(output)])
         elif differing:
-            print_lines(annotator_agreement.differing_lines(pairs, room.utterances, ledger))
+            print_lines(differing_lines(pairs, room.utterances, ledger))
         else:
-            print_lines(annotator_agreement.agreement_lines(pairs, joint_agreement))
+            print_lines(agreement_lines(pairs, joint_agreement))
     if min_alpha is not None:
         from harness.statistics.agreement import Figure
         from harness.statistics.verdict import alpha_limit
@@ -148,5 +156,5 @@ def agreement(
             f"{plain_text(pair.first, 64)} and {plain_text(pair.second, 64)}": pair.figures.masi for pair in pairs
         }
         if not alphas:
-            alphas = {"annotators": Figure(None, why_not=annotator_agreement.NOTHING_SHARED)}
+            alphas = {"annotators": Figure(None, why_not=NOTHING_SHARED)}
         demand_limits(alpha_limit(f"alpha of {names}", min_alpha, alpha) for names, alpha in alphas.items())

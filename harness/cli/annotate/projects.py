@@ -261,7 +261,7 @@ def export(
                 f"such as {example_id}",
                 remedy="Continue with harness understand annotate review, or add --final-only, --proposed or --mark",
             )
-        corpus = Corpus(str(project), with_labels(utterances, progress, proposed_ids, marked=mark))
+        corpus = Corpus(str(project), with_labels(utterances, progress, proposed_ids, with_state=mark))
         if not corpus.utterances:
             raise InputError(
                 "no utterance has final labels", remedy="Continue with: harness understand annotate review"

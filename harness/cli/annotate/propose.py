@@ -64,14 +64,10 @@ def command(
 
     Exit status: 0 proposed · 2 wrong usage or input, or too few labels · 3 the project cannot be read or written.
     """  # fmt: skip
-    from harness.annotation.ledger import UtteranceState, project_outcome
-    from harness.annotation.proposal_batch import (
-        episode_line,
-        material_lines,
-        training_lines,
-        training_material,
-        vote_batch,
-    )
+    from harness.annotation.ledger import project_outcome
+    from harness.annotation.proposal_batch import training_material, vote_batch
+    from harness.annotation.report_text import episode_line, material_lines, training_lines
+    from harness.annotation.uncertainty import UNLABELLED
     from harness.understanding.models.tritraining import TriRule, classifier_maker, tri_train
 
     if method is ProposalMethod.CLASSIFIER:
@@ -84,8 +80,7 @@ def command(
         statuses = project_outcome(room.utterances, room.assignment, room.ledger).statuses
         # Labels count for training even if the second annotator's are still missing.
         intents_by_id = {id_: status.intents for id_, status in statuses.items() if status.intents is not None}
-        open_states = (UtteranceState.OPEN, UtteranceState.PROPOSED, UtteranceState.STRUCK)
-        open_ids = frozenset(id_ for id_, status in statuses.items() if status.state in open_states)
+        open_ids = frozenset(id_ for id_, status in statuses.items() if status.state in UNLABELLED)
         material = training_material(
             room.utterances, intents_by_id, open_ids, room.label_set, seed=seed, share=held_out, split=held_out_split
         )
@@ -135,7 +130,7 @@ def _propose_with_one(project: Path, seed: int) -> None:
             room, guess_batch(project_guesses, room.label_set, seed, id_=secrets.token_hex(8), wall_s=time.time())
         )
         target_error = room.project.target_error
-    learned_text = counted(project_guesses.learned, "utterance")
+    learned_text = counted(project_guesses.learned_count, "utterance")
     click.echo(f"learnt from {learned_text}, proposed labels for {len(project_guesses.guesses)}")
     error_text, target_text = percent(project_guesses.error, 2), percent(target_error, 2)
     click.echo(f"estimated error of the proposals: {error_text} (target {target_text})")

@@ -58,7 +58,7 @@ def report_voice(bench: Path, device: str, *, at_most: int, minutes: float, as_j
 
 def _result_line(result: VoiceResult) -> str:
     delay = "n/a" if result.delay_s is None else seconds(result.delay_s)
-    count_text = f"{result.heard} of {result.said}"
+    count_text = f"{result.wake_count} of {result.call_count}"
     cells = f"{plain_text(result.voice.label()):{VOICE_COLUMNS}}  {count_text:8}  {delay}"
     return f"{cells}  ({plain_text(result.trouble, 200)})" if result.trouble else cells
 

@@ -38,7 +38,7 @@ from harness.model.understanding import Chunking, Corpus, Detail, joined
 
 if TYPE_CHECKING:
     from harness.model.annotation import LabelSet
-    from harness.understanding.reports.distribution import LabelCounts
+    from harness.understanding.distribution import LabelCounts
 
 
 MAX_ROWS = 20
@@ -101,8 +101,9 @@ def distribution(
     Exit status: 0 counted · 1 labels do not fit --labels · 2 wrong usage or input · 3 writing failed.
     """
     from harness.understanding.counts import Rule
+    from harness.understanding.distribution import Distribution, count_labels
     from harness.understanding.files.corpus_file import NUMBERED_FORMATS, corpus_format_of
-    from harness.understanding.reports.distribution import Distribution, as_csv, as_json, count_labels, lines
+    from harness.understanding.reports.distribution import as_csv, as_json, lines
 
     declared = declared_labels(labels) if labels else None
     named_files = [named_file(file_text) for file_text in files]
@@ -150,8 +151,8 @@ def _read_splits(split: str, path: str, form: CorpusFormat | None, column: str) 
 
     with open_input(path) as file:
         if split:
-            return {split: read_corpus(file.path, form, name=file.name)}
-        splits = read_splits(file.path, form, name=file.name)
+            return {split: read_corpus(file.path, form, name=file.name, option="--format")}
+        splits = read_splits(file.path, form, name=file.name, option="--format")
     if list(splits) != [""]:
         return splits
     corpus = splits[""]
@@ -250,7 +251,12 @@ def split_corpus(
         "Format of the corpus.", "--format", show_default="by suffix, or by the files in the folder"
     ),
     output_format: str = option(
-        "Format of the parts.", "--output-format", former=("--as",), type=click.Choice([BIO, JSONL]), default=BIO
+        "Format of the parts. bio: a folder per part, without ids, groups and slot values. jsonl: a file per part with "
+        "all of these.",
+        "--output-format",
+        former=("--as",),
+        type=click.Choice([BIO, JSONL]),
+        default=BIO,
     ),
 ) -> None:
     """Split an annotated corpus into parts for training, development and test.
@@ -265,7 +271,7 @@ def split_corpus(
     from harness.understanding.splitting import stratified
 
     with open_input(corpus) as file:
-        whole = read_corpus(file.path, form, name=file.name)
+        whole = read_corpus(file.path, form, name=file.name, option="--format")
     _demand_new_folder(out)
     corpora = stratified(whole, [share for _, share in parts], seed)
     utterances = []
@@ -329,7 +335,7 @@ def speak(
             raise InputError(problem, remedy="Remove the voice from one list: test voices must be unseen in training")
     _demand_new_folder(out)
     with open_input(corpus) as file:
-        splits = read_splits(file.path, form, name=file.name)
+        splits = read_splits(file.path, form, name=file.name, option="--format")
     utterances = [utterance for part in splits.values() for utterance in part.utterances]
     if silent := next((utterance for utterance in utterances if not utterance.words), None):
         raise InputError(f"{silent.id!r} has no text", place=silent.place, remedy="Use a corpus with texts")

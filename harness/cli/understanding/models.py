@@ -107,7 +107,7 @@ def train(
         if understander in names(Group.AUDIO_UNDERSTANDERS):
             raise InputError(f"{understander} learns from sound", remedy="Add --audio LIST.csv")
         training.make_understander(understander, parsed_settings, seed)
-    learned, held_out, _ = _read_splits(data, form)
+    learned, held_out, _ = _read_splits(data, form, "--format")
     sounds = _read_sound_lists(audio)
     demand_place(out, force=force)
     system: SavesModel
@@ -204,7 +204,7 @@ def predict(
         _answer_lines(loaded, with_scores=scores)
         return
     with open_input(file) as source:
-        corpus = read_corpus(source.path, form, split, name=source.name)
+        corpus = read_corpus(source.path, form, split, name=source.name, option="--format")
     predictions = _predictions(loaded, corpus.utterances)
     lines = (_json_line(utterance, probabilities if scores else None) for utterance, probabilities in predictions)
     if output_format == BIO:
@@ -348,14 +348,14 @@ def _print_results(results: Iterable[_CorpusResults], json_target: str | None) -
 
     json_target: None for no JSON; STREAM for JSON on standard output and no table.
     """
-    from harness.understanding.reports.bench import lines, row_json
+    from harness.understanding.reports.systems import contender_json, contender_lines
 
     documents = []
     for folder, facts, title, rows in results:
-        documents.append({"data": str(folder), **facts, "rows": [row_json(row) for row in rows]})
+        documents.append({"data": str(folder), **facts, "rows": [contender_json(row) for row in rows]})
         if json_target != STREAM:
             click.echo(plain_text(f"{folder}: {title}"))
-            print_lines(lines(rows, width()))
+            print_lines(contender_lines(rows, width()))
     if json_target is not None:
         write_output(json_target, [json.dumps(documents, indent=1) + "\n"])
 
@@ -365,14 +365,16 @@ def _print_progress(line: str) -> None:
     click.echo(plain_text(line), err=True)
 
 
-def _read_splits(folder: Path, form: str | None = None) -> tuple[Corpus, Corpus | None, Corpus | None]:
+def _read_splits(
+    folder: Path, form: str | None = None, option: str | None = None
+) -> tuple[Corpus, Corpus | None, Corpus | None]:
     """The splits of a folder for training, for holding out, and for tests; the latter two are None if it has none.
 
-    Those to learn from get tags in place of slots. InputError without a split `train`.
+    Those to learn from get tags in place of slots. InputError without a split `train`. option: the option for `form`.
     """
     from harness.understanding.files.corpus_file import read_splits
 
-    splits = read_splits(folder, CorpusFormat(form) if form else None)
+    splits = read_splits(folder, CorpusFormat(form) if form else None, option=option)
     if list(splits) == [""]:
         by_split = group_by((dict(utterance.groups).get(SPLIT, ""), utterance) for utterance in splits[""].utterances)
         if "train" in by_split:  # a file whose utterances name their splits, as `annotate export` writes it

@@ -235,12 +235,14 @@ class FrameLimits:
                     f"{row.name}{detail} of {system_name}",
                     limit,
                     row.value,
-                    least=row.high,
+                    is_minimum=row.more_is_better,
                     unit=SHARE,
                     interval=row.interval,
                     why_not=row.counts,
                     has_interval=True,
-                    on_bound=self.limits_on is LimitBasis.BOUND,
+                    compares_bound=self.limits_on is LimitBasis.BOUND,
                 )
             if not rows:
-                yield DeclaredLimit(option_name, f"{key} of {system_name}", limit, None, unit=SHARE, least=key != "cer")
+                yield DeclaredLimit(
+                    option_name, f"{key} of {system_name}", limit, None, unit=SHARE, is_minimum=key != "cer"
+                )

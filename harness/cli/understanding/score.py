@@ -253,7 +253,7 @@ def _read_corpora(sources: ScoreSources, stack: ExitStack) -> tuple[Corpus, list
         return add_groups(gold, groups_file), [predicted], session_notes
     gold_file = stack.enter_context(open_input(sources.gold or ""))
     files = [stack.enter_context(open_input(path)) for path in sources.predicted]
-    gold, split = read_gold(gold_file, sources.gold_format, sources.split)
+    gold, split = read_gold(gold_file, sources.gold_format, sources.split, option="--gold-format")
     gold = add_groups(gold, groups_file)
     return gold, [_read_predicted(file, sources.pred_format, split, gold) for file in files], None
 
@@ -286,12 +286,17 @@ def _read_sessions(sessions: Sequence[str], attempt: CountedAttempt) -> tuple[Co
     )
 
 
-def read_gold(file: InputFile, form: CorpusFormat | None, split: str | None) -> tuple[Corpus, str | None]:
-    """Gold, and the name of its split as written in its ids; None for the name if no split was chosen."""
+def read_gold(
+    file: InputFile, form: CorpusFormat | None, split: str | None, *, option: str | None = None
+) -> tuple[Corpus, str | None]:
+    """Gold, and the name of its split as written in its ids; None for the name if no split was chosen.
+
+    option: the option for `form`; None if the command has none.
+    """
     from harness.understanding.files.corpus_file import read_corpus
     from harness.understanding.scoring import is_annotated
 
-    gold = read_corpus(file.path, form, split, name=file.name, option="--gold-format")
+    gold = read_corpus(file.path, form, split, name=file.name, option=option)
     if not any(map(is_annotated, gold.utterances)):
         raise InputError(
             "this file contains no annotations", place=Place(file.name), remedy="Use a file of annotated utterances"
@@ -329,7 +334,9 @@ def _demand_intent(label: str | None, gold: Corpus, declared: Sequence[str] | No
     if declared is not None:
         intents |= {"", *declared}
     if label is not None and label not in intents:
-        problem = f"--out-of-scope: no utterance of gold has the intent {plain_text(label or 'none', 60)!r}"
+        problem = "--out-of-scope: every utterance of gold has an intent"
+        if label:
+            problem = f"--out-of-scope: no utterance of gold has the intent {plain_text(label, 60)!r}"
         remedy = nearest(label, sorted(filter(None, intents)), listed="Intents")
         remedy = f"{plain_text(remedy, 300)}. If gold is a shard, declare all intents with --labels"
         raise InputError(problem, place=Place(gold.path), remedy=remedy)

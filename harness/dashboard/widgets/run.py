@@ -30,7 +30,7 @@ from harness.session.summary import disturbed_trials, session_verdict
 from harness.session.wording import OUTCOME_WORDS, short_names
 from harness.statistics.intervals import Share, is_exact_enough
 from harness.statistics.text import number_interval, percent_interval, percentile
-from harness.understanding.reported_frames import FramePart, PartMark, compared, parts_of, verdict_in_words
+from harness.understanding.reported_frames import FramePart, PartMark, parts_line, parts_of, verdict_in_words
 from harness.wake.wake_progress import WakeProgress
 
 MAX_EVENTS = 2000
@@ -197,7 +197,7 @@ def _earlier_frame_line(trial: Trial, attempt: AttemptProgress) -> Text:
     """The errors of an earlier attempt, on one line."""
     frame, row = _reported_frame(attempt), attempt.verdict
     wrong = [] if row is None else [part for part in parts_of(trial, row) if part.mark is not PartMark.RIGHT]
-    summary = compared(wrong) or ("" if frame is None else verdict_in_words(frame))
+    summary = parts_line(wrong) or ("" if frame is None else verdict_in_words(frame))
     return Text(f"×{attempt.attempt} {summary}", style=palette.QUIET)
 
 
@@ -282,8 +282,8 @@ class TotalsPanel(Painted):
     def _warning_rows(self) -> Iterator[tuple[str, str]]:
         """What makes the results doubtful, and whether the limits hold."""
         progress, disturbed = self._progress, self._progress.totals.disturbed
-        if progress.unplaced:
-            yield "LOG", f"{counted(progress.unplaced, 'row')} of unknown trials"
+        if progress.unplanned_rows:
+            yield "LOG", f"{counted(progress.unplanned_rows, 'row')} of unknown trials"
         if progress.unread:
             yield "NOT READ", f"{counted(progress.unread, 'line')} of devices"
         if disturbed.count:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from harness.devices.active_play import ActivePlay, quantised
+from harness.devices.active_play import ActivePlay, to_pcm
 from harness.devices.framing.board_messages import Outgoing, ReceivedMessage, WireProperties, observation
 from harness.devices.framing.numbering import (
     BoardCommand,
@@ -105,7 +105,7 @@ class BoardSession:
         self._hello_at = Stamp(0.0)
         self.playing: ActivePlay | None = None
         self.known = False  # its hello on this link has arrived
-        self.repeated = self.missing = 0  # events of earlier boots
+        self.missing = 0  # events of earlier boots
         self.completed = 0  # sounds that were heard to their end
         self._source, self._outlet, self._wire = source, outlet, wire
         self._encoding, self._injects = encoding, injects
@@ -183,7 +183,7 @@ class BoardSession:
         encoding = self._encoding
         if encoding is Encoding.ADPCM and hello.window < ADPCM_CHUNK:  # its chunks are sent whole
             encoding = Encoding.PCM16
-        samples = quantised(waveform, rate_hz)
+        samples = to_pcm(waveform, rate_hz)
         return rate_hz, samples, EncodedSound(samples, encoding)
 
     def play(self, play_id: str, sound: tuple[int, Pcm, EncodedSound], now_s: float) -> None:
@@ -257,7 +257,8 @@ class BoardSession:
         if self._schedule.wait_s(now_s) <= 0:
             self._token = (self._token + 1) & 0xFFFFFFFF
             while len(self._pings) >= _MAX_PINGS:
-                del self._pings[next(iter(self._pings))]
+                oldest = next(iter(self._pings))
+                del self._pings[oldest]
             self._pings[self._token] = self._pinged_s = now_s
             self._schedule.record_sent(now_s)
             return [(messages.Ping(self._token), 0)]  # sent alone, so that its timestamp is that of its departure
@@ -373,9 +374,10 @@ class BoardSession:
         if not self.known or self._must_resync:
             self._start_after_hello(hello, now_s)
         # Events that came before this hello; only now can their boot be trusted.
-        for entry in [entry for entry in self._unconfirmed if entry[0].boot == hello.boot]:
-            self._unconfirmed.remove(entry)
-            self._receive_event(*entry)
+        confirmed = [(received, at) for received, at in self._unconfirmed if received.boot == hello.boot]
+        for received, arrival in confirmed:
+            self._unconfirmed.remove((received, arrival))
+            self._receive_event(received, arrival)
 
     def _start_after_hello(self, hello: messages.BoardHello, now_s: float) -> None:
         """Starts with a board that is now known on this link: clock and position in the audio are measured anew."""
@@ -407,7 +409,7 @@ class BoardSession:
                         detail = own_detail
             self._report_start_once(boot, stamp, detail)
         self._reported_boot = boot  # the first boot, and a boot that returns, is not a restart
-        self.repeated, self.missing = self.counted_repeats, self.lost_events  # before the events' own counts restart
+        self.missing = self.lost_events  # before the count of `events` restarts
         if not self._wire.is_lossy:
             self.events = DeliveredEvents(from_one=restarted)
         elif restarted:
@@ -421,11 +423,6 @@ class BoardSession:
     def lost_events(self) -> int:
         """Number of lost events, over all boots."""
         return self.missing + self.events.missing
-
-    @property
-    def counted_repeats(self) -> int:
-        """Number of events that arrived twice, over all boots."""
-        return self.repeated + self.events.repeated
 
     def _report_start_once(self, boot: str, stamp: Stamp, detail: str) -> bool:
         """Reports a start once per boot; returns False when it was already reported."""

@@ -129,7 +129,7 @@ class ResentEvents:
     """
 
     def __init__(self) -> None:
-        self.repeated = self.missing = 0
+        self.missing = 0
         self._expected_seq: int | None = None
         self._starts_at_next = self._start_is_guess = False
         self._waiting: dict[int, StampedEvent] = {}
@@ -160,12 +160,9 @@ class ResentEvents:
         if seq < self._expected_seq:
             if seq in self._delivered and self._delivered[seq] != event:  # one number, two events: not the same boot
                 return EventDecision.REQUEST_HELLO
-            self.repeated += 1
             return EventDecision.ACKNOWLEDGE
         if seq >= self._expected_seq + _MAX_AHEAD:
             return EventDecision.REQUEST_HELLO
-        if seq in self._waiting:
-            self.repeated += 1
         self._waiting[seq] = event, stamp
         return EventDecision.ACKNOWLEDGE
 
@@ -232,7 +229,7 @@ class DeliveredEvents:
     """
 
     def __init__(self, *, from_one: bool = False) -> None:
-        self.repeated = self.missing = 0
+        self.missing = 0
         self._highest = 0 if from_one else -1
         self._seen_numbers: dict[int, None] = {}
         self._settled = 0  # all events up to this number were delivered or given up
@@ -244,7 +241,6 @@ class DeliveredEvents:
         if self._highest < 0:
             self._highest = self._settled = max(seq - 1, self._settled)  # `settle` may have come before any event
         if seq in self._seen_numbers or seq <= self._highest - _NUMBERS_KEPT:
-            self.repeated += 1
             return True, 0
         gap = max(0, seq - self._highest - 1)
         self.missing += gap

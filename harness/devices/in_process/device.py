@@ -157,7 +157,10 @@ class InProcessOptions:
     def __post_init__(self) -> None:
         shares = (self.wake_miss_share, self.mishear_share, self.silent_share, self.late_share)
         if any(not 0 <= share <= 1 for share in shares) or sum(shares) > 1:
-            raise ValueError("each of the four shares must be 0–1, and their sum at most 1")
+            raise ValueError(
+                "the shares wake_miss_share, mishear_share, silent_share and late_share must be 0–1, with a sum of "
+                "at most 1"
+            )
         if not 0 <= self.misunderstand_share <= 1:
             raise ValueError("misunderstand_share must be 0–1")
         if self.speed <= 0 or self.injection_speed <= 0:

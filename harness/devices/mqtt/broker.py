@@ -62,7 +62,7 @@ class EmbeddedBroker:
             if broker is not None and broker._login != login:
                 raise DeviceError(
                     f"two connections to the embedded broker at {listen} name different users",
-                    remedy="Write the same `username` and `password_env` for both",
+                    remedy="Use the same `username` and `password_env` for both connections",
                 )
             if broker is None:
                 broker = cls(listen, folder, login)

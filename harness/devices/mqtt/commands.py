@@ -55,11 +55,11 @@ class MqttCommandOptions:
         if self.address == EMBEDDED:
             raise InputError(
                 "a stand or switch cannot find the embedded broker, whose port changes",
-                remedy="Write the `host:port` of a permanent broker",
+                remedy="Use the `host:port` of a permanent broker",
             )
         if not self.topic or set(self.topic) & set("+#"):
             raise InputError(
-                f"the topic {self.topic!r} is not a single topic", remedy="Write, for example, cmnd/plug/POWER"
+                f"the topic {self.topic!r} is not a single topic", remedy="Use a topic such as cmnd/plug/POWER"
             )
         if self.done_topic and not is_topic_filter(self.done_topic):
             raise InputError(f"done_topic: {self.done_topic!r} is not an MQTT filter", remedy=FILTER_REMEDY)

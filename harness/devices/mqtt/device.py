@@ -68,11 +68,6 @@ class MqttDevice:
 
     def __init__(self, id: str, options: MqttOptions, surroundings: Surroundings) -> None:
         self.id = id
-        self.retained = 0
-        """Number of retained messages, which are not current events."""
-        self.duplicates = 0
-        self.too_long = 0
-        """Number of messages that were too long to be read."""
         self._options = options
         self._surroundings = surroundings
         profile = surroundings.profile
@@ -115,7 +110,8 @@ class MqttDevice:
         topics = topics or tuple(sorted({mapping.topic for mapping in for_device(profile.mappings, device)}))
         if not topics:
             raise InputError(
-                f"the profile {profile.id} has no topics", remedy="Give topics to subscribe to: --topic 'prefix/#'"
+                f"the profile {profile.id} has no topics",
+                remedy="Name the topics to subscribe to, such as --topic 'prefix/#'",
             )
         for topic in topics:
             if not is_topic_filter(topic):
@@ -202,8 +198,8 @@ class MqttDevice:
         profile = self._surroundings.profile
         if not topics and profile is not None and profile.reports:
             raise DeviceError(
-                f"{self.id}: the profile {profile.id} has no MQTT topics, so nothing would be heard of the device",
-                remedy="Write `mappings` with topics in it, or `console: {topic: …}` for log lines",
+                f"{self.id}: the profile {profile.id} has no MQTT topics, so the device could report nothing",
+                remedy="Add `mappings` with topics to the profile, or `console: {topic: …}` for log lines",
             )
         return BrokerLink(
             id=self.id,
@@ -267,8 +263,8 @@ class MqttDevice:
             why = "its last will reports that it is gone" if self._had_last_will else "no answer"
             raise DeviceError(
                 f"{self.id}: no hello on {self._prefix}hello at {address}: {why}",
-                remedy="Check that the board is on, uses this broker and has this name (topic_device). Check that the "
-                "broker's access list allows these topics for the board and the harness",
+                remedy="Check that the board is on, uses this broker and has this name (`topic_device`). Check "
+                "that the broker's access list allows these topics for the board and the harness",
             )
 
     def close(self) -> None:
@@ -326,7 +322,9 @@ class MqttDevice:
         Do not call it from the sink, which the answer must pass.
         """
         if len(text.encode()) > _MAX_TEXT_BYTES:
-            raise DeviceError(f"{self.id}: a text query has at most {_MAX_TEXT_BYTES} bytes", remedy="Shorten it")
+            raise DeviceError(
+                f"{self.id}: a text query has at most {_MAX_TEXT_BYTES} bytes", remedy="Shorten the query"
+            )
         self._command(TextCommand(text))
 
     def set_operating_point(self, point: int) -> None:
@@ -343,7 +341,10 @@ class MqttDevice:
     def _command(self, message: TextCommand | Set) -> None:
         board = self._board
         if board is None:
-            raise DeviceError(f"{self.id} does not accept text over MQTT, or is not open", remedy="Write `framing: vh`")
+            raise DeviceError(
+                f"{self.id} does not accept text over MQTT, or is not open",
+                remedy="Set `framing: vh` for a board with the harness's framing",
+            )
         board.command(message)
 
     def _publish_to_board(self, topic: str, payload: bytes, qos: int) -> None:
@@ -402,12 +403,10 @@ class MqttDevice:
             self._lease.receive(payload[:MAX_PAYLOAD_BYTES], retained=retained)
             return
         if retained:
-            self.retained += 1
             if topic == self._prefix + "status":
                 self._had_last_will = b'"gone"' in payload[:MAX_PAYLOAD_BYTES]
             return
         if len(payload) > MAX_PAYLOAD_BYTES:
-            self.too_long += 1
             problem = f"a message on {topic} has {len(payload)} bytes, more than {MAX_PAYLOAD_BYTES}"
             self._outlet.tell(Unread(self.id, stamp, problem))
             return
@@ -419,7 +418,6 @@ class MqttDevice:
         is_own = own_topic != topic
         if board is not None and is_own and (own_topic in BOARD_TOPICS or not self._is_mapped(topic)):
             board.receive(own_topic, payload, stamp)
-            self.duplicates = board.session.counted_repeats
             return
         if self._heartbeat is not None and topic_matches(self._heartbeat_rule[0].topic, topic):
             self._note_heartbeat(topic, payload, stamp)
@@ -452,7 +450,6 @@ class MqttDevice:
         except MappingError:
             return results
         if numbering.duplicate:
-            self.duplicates += 1
             return ()
         if numbering.late and DeviceState.GONE in states:
             # The last will of an earlier boot: the device is already back.

@@ -20,7 +20,7 @@ import soundfile
 
 from harness.base import threads
 from harness.base.ports import Surroundings
-from harness.devices.active_play import ActivePlay, quantised
+from harness.devices.active_play import ActivePlay, to_pcm
 from harness.devices.outlet import DriverOutlet
 from harness.devices.wire.lines import MappingError
 from harness.devices.wire.mappings import parse_json, resolve_pointer
@@ -144,7 +144,7 @@ class HermesMicrophone(HermesSound):
 
     def play(self, play_id: str, waveform: Waveform) -> None:
         """DeviceError while a sound is being sent, or another microphone feeds the site."""
-        samples = quantised(waveform, self._rate_hz)
+        samples = to_pcm(waveform, self._rate_hz)
         with self._outlet.lock:
             if self._playing is not None:
                 raise DeviceError(f"{self._id} is already receiving {self._playing.play_id}", remedy="Stop it first")
@@ -230,7 +230,7 @@ class HermesSpeaker(HermesSound):
 
     def play(self, play_id: str, waveform: Waveform) -> None:
         """Sends the whole sound to the device. DeviceError while a sound is playing."""
-        samples = quantised(waveform, self._rate_hz)
+        samples = to_pcm(waveform, self._rate_hz)
         wav = io.BytesIO()
         soundfile.write(wav, samples, self._rate_hz, format="WAV", subtype="PCM_16")
         with self._outlet.lock:

@@ -214,8 +214,8 @@ class Reservation:
         DeviceError if another harness has the board.
         """
         with self._changed:
-            settled = (LeaseState.HELD, LeaseState.TAKEN, LeaseState.UNSEEN)
-            self._changed.wait_for(lambda: self._lease.state in settled, ECHO_S + DEFENCE_S + 1.0)
+            final_states = (LeaseState.HELD, LeaseState.TAKEN, LeaseState.UNSEEN)
+            self._changed.wait_for(lambda: self._lease.state in final_states, ECHO_S + DEFENCE_S + 1.0)
             state, other = self._lease.state, self._lease.other
             self._wait_has_ended = True
         if state is LeaseState.TAKEN:

@@ -244,7 +244,7 @@ class BrokerLink:
         self._answered = threads.event()
         self._refusal = ""
         self._link_is_lost = False
-        self._ends_s: deque[float] = deque(maxlen=2)  # when the last connections ended
+        self._end_times_s: deque[float] = deque(maxlen=2)  # when the last connections ended
         self._lock = threads.lock()
         self._closing = False
 
@@ -254,7 +254,7 @@ class BrokerLink:
 
         A broker ends the older of two connections of one id. Each client then connects again, and ends the other's.
         """
-        recent = [end_s for end_s in self._ends_s if self._clock.now_s() - end_s <= _RIVAL_WITHIN_S]
+        recent = [end_s for end_s in self._end_times_s if self._clock.now_s() - end_s <= _RIVAL_WITHIN_S]
         if not self._options.client_id or len(recent) < 2:
             return ""
         return (
@@ -322,8 +322,8 @@ class BrokerLink:
             context = encryption(self._options)
             if context is not None:
                 with (
-                    socket.create_connection((host, port), timeout=_OPEN_LIMIT_S) as plain,
-                    context.wrap_socket(plain, server_hostname=host),
+                    socket.create_connection((host, port), timeout=_OPEN_LIMIT_S) as connection,
+                    context.wrap_socket(connection, server_hostname=host),
                 ):
                     pass
             client.connect_timeout = _OPEN_LIMIT_S
@@ -407,14 +407,12 @@ class BrokerLink:
         remedy = "Check that the broker is running, and that the connection has the right `address`, user and password"
         if isinstance(error, ssl.SSLCertVerificationError):
             why = f"its certificate is not valid: {error.verify_message}"
-            remedy = (
-                "Set ca_file to the authority's certificate, and write the broker's name as its own certificate does"
-            )
+            remedy = "Set `ca_file` to the authority's certificate, and use the broker's name as in its certificate"
         elif isinstance(error, ssl.SSLError):
             why = f"no encrypted connection: {error.reason or error}"
             remedy = (
-                "Check that this port of the broker uses TLS. If it requires a client certificate, check cert_file and "
-                "key_file"
+                "Check that this port of the broker uses TLS. If it requires a client certificate, check `cert_file` "
+                "and `key_file`"
             )
         elif isinstance(error, ConnectionError) and self._options.encrypted:
             remedy = f"{remedy}; with TLS, its port is usually 8883"
@@ -499,7 +497,7 @@ class BrokerLink:
         # paho reports "Unspecified error" when a connection ends without DISCONNECT.
         why = "" if str(reason) == "Unspecified error" else f": {reason}"
         if self.is_up:
-            self._ends_s.append(self._clock.now_s())
+            self._end_times_s.append(self._clock.now_s())
         self._report_loss(
             self.client_id_conflict or f"the connection to the broker was lost: {client.host}:{client.port}{why}"
         )

@@ -20,7 +20,7 @@ DEFAULT_PORT = 1883  # Registered for MQTT with IANA.
 DEFAULT_TLS_PORT = 8883  # Registered for MQTT over TLS.
 LAB = "lab"
 EMBEDDED = "embedded"
-_LOGIN_REMEDY = "Write `username` and `password_env`, and set the same on the board"
+_LOGIN_REMEDY = "Set `username` and `password_env`, and use the same login on the board"
 
 
 class MessageFraming(StrEnum):
@@ -98,19 +98,17 @@ class MqttOptions:
         host_and_port(self.listen, free=True)
         refuse_out_of_range(self, keepalive_s=(1, 600), hello_wait_s=(0.1, 120), answer_wait_s=(1, 120))
         if set(self.topic_device) & set("+#"):
-            raise InputError(
-                f"topic_device: {self.topic_device!r} is not a single device", remedy="Write it without + and #"
-            )
+            raise InputError(f"topic_device: {self.topic_device!r} is not a single device", remedy="Remove + and #")
         if self.injection is MqttInjection.VH and self.framing is MessageFraming.NONE:
             raise InputError(
-                "`injection: vh` needs `framing: vh`", remedy="Remove `framing: none`, or write `framing: vh`"
+                "`injection: vh` needs `framing: vh`", remedy="Remove `framing: none`, or set `framing: vh`"
             )
         if self.key_file and not self.cert_file:
             raise InputError(
-                "key_file is set, but cert_file is not", remedy="Set cert_file to the client's certificate"
+                "`key_file` is set, but `cert_file` is not", remedy="Set `cert_file` to the client's certificate"
             )
         if self.password_env and not self.username:
-            raise InputError("password_env is set, but username is not", remedy="Set username")
+            raise InputError("`password_env` is set, but `username` is not", remedy="Set `username`")
         if self.address in (LAB, EMBEDDED) and self.encrypted:
             raise InputError(f"`address: {self.address}` does not support TLS", remedy="Remove the TLS keys")
         if self.address == LAB and self.username:
@@ -167,13 +165,13 @@ class MqttOptions:
 def broker_of(notify: Notify) -> MqttOptions:
     """How to reach the broker that gets a run's messages; InputError for an invalid address."""
     if notify.mqtt == EMBEDDED:
-        raise InputError("the embedded broker ends with the run", remedy="Write the `host:port` of a permanent broker")
+        raise InputError("the embedded broker ends with the run", remedy="Use the `host:port` of a permanent broker")
     return MqttOptions(notify.mqtt, notify.username, notify.password_env, tls=notify.tls, ca_file=notify.ca_file)
 
 
 def host_and_port(address: str, *, free: bool = False, default: int = DEFAULT_PORT) -> tuple[str, int]:
     """The parts of a broker's address; InputError for any other text. free: whether port 0 is allowed."""
-    remedy = "Write `lab`, `embedded`, `host` or `host:port`"
+    remedy = "Use `lab`, `embedded`, `host` or `host:port`"
     return tcp.host_and_port(address, free=free, default=default, remedy=remedy)
 
 
@@ -190,7 +188,9 @@ def password(options: MqttOptions) -> str | None:
     if not name:
         return None
     if name not in os.environ:
-        raise InputError(f"the environment variable {name} for the password is not set", remedy=f"export {name}=…")
+        raise InputError(
+            f"the environment variable {name} for the password is not set", remedy=f"Set it: export {name}=…"
+        )
     return os.environ[name]
 
 
@@ -232,4 +232,6 @@ def _expand_home(path: str) -> str:
 
 def _file_error(key: str, name: str, error: Exception) -> DeviceError:
     why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return DeviceError(f"{key}: {name} cannot be used: {why}", remedy="Give a PEM file, relative to the working folder")
+    return DeviceError(
+        f"{key}: {name} cannot be used: {why}", remedy="Use a PEM file; a relative path starts at the working folder"
+    )

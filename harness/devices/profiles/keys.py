@@ -31,7 +31,7 @@ MAX_SAMPLE_CHARS = 65536  # The default of `max_line_bytes`.
 
 def _check_expression(text: str) -> str:
     if not text or len(text) > MAX_TEXT:
-        raise validation_error("the expression is empty or too long", f"Write 1 to {MAX_TEXT} characters")
+        raise validation_error("the expression is empty or too long", f"Use 1 to {MAX_TEXT} characters")
     try:
         regex.compile(text)
     except regex.error as error:
@@ -47,7 +47,7 @@ def _check_expression(text: str) -> str:
 def _check_line(text: str) -> str:
     if len(text) > MAX_SAMPLE_CHARS or any(letter < " " for letter in text):
         problem = f"not a single line of at most {MAX_SAMPLE_CHARS} characters"
-        raise validation_error(problem, "Write several lines as a list; ESC as \\e, bytes \\x00")
+        raise validation_error(problem, "Put several lines in a list. Write ESC as \\e and a byte as \\x00")
     return text
 
 
@@ -141,7 +141,7 @@ class ThresholdKeys(Keys):
     hysteresis: dict[Number, Annotated[float, Field(ge=0)]] = preset(
         {}, "How far a number may be outside its range without ending the state, by name. Default 0."
     )
-    min_ms: float = preset(0.0, "The `min_ms` of states without one. Default 0.", ge=0, le=60_000)
+    min_ms: float = preset(0.0, "The `min_ms` of states that do not set their own. Default 0.", ge=0, le=60_000)
 
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -158,7 +158,7 @@ def _check_filter(text: str) -> str:
 
 def _check_topic(text: str) -> str:
     if set(text) & set("+#"):
-        raise validation_error(f"{text!r} is not a single topic", "Write it without + and #")
+        raise validation_error(f"{text!r} is not a single topic", "Remove + and #")
     for name in _PLACEHOLDER.findall(text):
         if name not in ("device", "id"):
             raise validation_error(f"{text!r} contains {{{name}}}", "Use only {device} and, to play WAV files, {id}")
@@ -240,7 +240,7 @@ class GivesKeys(Keys):
     final: bool = preset(True, "transcript: whether it is final.")
     name: str = preset("", "intent, state: the name.")
     value: str = preset("", "state: the value; empty when the state has ended.")
-    slots: dict[str, str] = preset({}, "intent: slot: value.")
+    slots: dict[str, str] = preset({}, "intent: the value of each slot.")
     state: str = preset("", "status: the state.")
     detail: str = preset("", "status: the detail.")
     firmware: str = preset("", "about: the firmware.")
@@ -265,7 +265,7 @@ class SampleKeys(Keys):
 _POINTER = re.compile(r"(/([^~/]|~[01])*)*")
 
 
-POINTER_REMEDY = 'Write /key/subkey or /list/0, or "" for the whole payload; in a key write ~1 for / and ~0 for ~'
+POINTER_REMEDY = 'Use /key/subkey, /list/0, or "" for the whole payload. In a key, write ~1 for / and ~0 for ~'
 
 
 def is_pointer(text: str) -> bool:
@@ -292,7 +292,8 @@ class MappingKeys(Keys):
     kind: Kind = Field(description="Kind of observation.")
     match: Expression | None = optional("For text payloads: a regular expression, as under `lines`.")
     fields: dict[str, str] = preset(
-        {}, 'Field: JSON pointer into the payload ("", the default, is all of it); with `match`: as in lines.'
+        {},
+        'Field: JSON pointer into the payload ("", the default, is the whole payload). With `match`: as under `lines`.',
     )
     values: dict[str, Text] = preset({}, _VALUES_TEXT)
     when: dict[Pointer, str | int | float | bool] = preset(

@@ -91,7 +91,7 @@ def check_whole(keys: ProfileKeys, findings: Findings, lines_of: Sequence[Device
             findings.add(("reports", number), f"`reports` lists {kind.value!r}, but no rule gives it", remedy)
     reports_no_status = bool(given_kinds) and ObservationKind.STATUS not in given_kinds and not is_framed
     if keys.listening_states and reports_no_status:
-        remedy = "Add one, or remove `listening_states`"
+        remedy = "Add a rule of kind status, or remove `listening_states`"
         findings.add(("listening_states",), "`listening_states` needs a rule of kind status", remedy, key=True)
     console = keys.console
     for number, rule in enumerate(keys.lines):
@@ -102,10 +102,10 @@ def check_whole(keys: ProfileKeys, findings: Findings, lines_of: Sequence[Device
     if (console.time is None) != (console.clock is ClockKind.NONE):
         single_key = "clock" if console.time is None else "time"
         findings.add(
-            ("console", single_key), "`time` and `clock` are needed together", "Write both or neither", key=True
+            ("console", single_key), "`time` and `clock` are needed together", "Set both keys, or neither", key=True
         )
     elif console.time is not None and "time" not in regex.compile(console.time).groupindex:
-        findings.add(("console", "time"), "the expression has no group `time`", "Write (?P<time>…) in it")
+        findings.add(("console", "time"), "the expression has no group `time`", "Add (?P<time>…) to the expression")
     if (frames := keys.frames) and frames.body_from < len(bytes.fromhex(frames.head)):
         findings.add(
             ("frames", "body_from"),
@@ -113,14 +113,14 @@ def check_whole(keys: ProfileKeys, findings: Findings, lines_of: Sequence[Device
             "Count `body_from` from the first byte of the head",
         )
     if keys.thresholds and console.topic:
-        problem = "thresholds read lines, but no messages of `console: {topic: …}`"
-        remedy = "Read the messages as lines: driver: command, command: [mosquitto_sub, -t, TOPIC]"
+        problem = "thresholds read lines only, not the messages of `console: {topic: …}`"
+        remedy = "Read the messages as lines: `driver: command`, `command: [mosquitto_sub, -t, TOPIC]`"
         findings.add(("thresholds",), problem, remedy, key=True)
     if keys.audio:
         _check_audio(keys.audio, findings)
     for number, sample in enumerate(keys.samples):
         if sample.topic is not None and not (console.topic or any(rule.topic for rule in keys.mappings)):
-            remedy = "Add mappings, or write `lines` in the sample"
+            remedy = "Add `mappings` to the profile, or use `lines` in the sample"
             findings.add(
                 ("samples", number, "topic"),
                 "the sample is a message, but the profile has no `mappings`",
@@ -134,13 +134,13 @@ def _check_audio(audio: AudioKeys, findings: Findings) -> None:
     dialogue, has_id = audio.dialogue, "{id}" in audio.topic
     plays_files = dialogue is AudioDialogue.HERMES_SPEAKER
     if audio.topic and dialogue in (AudioDialogue.VH, AudioDialogue.TFLM):
-        findings.add(("audio", "topic"), f"{dialogue.value} has no `topic`", "Remove it", key=True)
+        findings.add(("audio", "topic"), f"{dialogue.value} has no `topic`", "Remove `topic`", key=True)
     elif audio.topic and has_id is not plays_files and dialogue is not AudioDialogue.DRIVER:
         problem = f"a topic of {dialogue.value} {'needs' if plays_files else 'has no'} {{id}}, the id of a WAV file"
-        findings.add(("audio", "topic"), problem, "Write it for hermes_play_bytes only")
+        findings.add(("audio", "topic"), problem, "Use {id} for hermes_play_bytes only")
     if dialogue is AudioDialogue.TFLM and audio.rate_hz != TFLM_RATE_HZ:
-        remedy = f"Write rate_hz: {TFLM_RATE_HZ}"
-        findings.add(("audio", "rate_hz"), f"{dialogue.value} has {TFLM_RATE_HZ} Hz only", remedy)
+        remedy = f"Set rate_hz: {TFLM_RATE_HZ}"
+        findings.add(("audio", "rate_hz"), f"{dialogue.value} supports {TFLM_RATE_HZ} Hz only", remedy)
 
 
 def transport_of(keys: ProfileKeys) -> str:
@@ -157,7 +157,7 @@ def _check_mapping(rule: MappingKeys, key_path: KeyPath, findings: Findings) -> 
     slots = tuple(name for name in rule.fields if rule.kind is ObservationKind.INTENT and name.startswith(SLOT))
     _check_fields(rule.kind, tuple(name for name in rule.fields if name not in slots), key_path, findings)
     if (rule.topic is None) == (rule.type is None):
-        remedy = "Write `topic` for MQTT, or `type` for JSON lines"
+        remedy = "Add `topic` for MQTT, or `type` for JSON lines"
         findings.add(key_path, "a mapping needs either a `topic` or a `type`", remedy, key=True)
     captured = _PLACEHOLDER.findall(rule.type or "")
     for name in sorted({name for name in captured if captured.count(name) > 1}):
@@ -200,15 +200,15 @@ def _check_line(rule: LineKeys, key_path: KeyPath, findings: Findings) -> None:
     if rule.kind is ObservationKind.STATUS and state is not None and not rule.values and "{" not in state:
         _check_state(state, (*key_path, "fields", "state"), findings)
     if (rule.clock is not ClockKind.NONE) != ("time" in regex.compile(rule.match).groupindex):
-        remedy = "Write (?P<time>…) in `match`, and `clock: ms` or another unit"
+        remedy = "Add (?P<time>…) to `match`, and set `clock: ms` or another unit"
         key = "match" if rule.clock is ClockKind.NONE else "clock"
         findings.add((*key_path, key), "a group `time` and the key `clock` are needed together", remedy, key=True)
     if rule.until is not None and not rule.more:
-        findings.add((*key_path, "until"), "`until` needs `more`", "Add `more`, or remove it", key=True)
+        findings.add((*key_path, "until"), "`until` needs `more`", "Add `more`, or remove `until`", key=True)
     if rule.block is not None and not any(
         {"phrase", "score"} <= set(regex.compile(expression).groupindex) for expression in rule.more
     ):
-        remedy = "Write an expression with (?P<phrase>…) and (?P<score>…) under `more`"
+        remedy = "Add an expression with (?P<phrase>…) and (?P<score>…) under `more`"
         findings.add(
             (*key_path, "block"),
             "`block` needs an expression in `more` with the groups `phrase` and `score`",
@@ -229,14 +229,14 @@ def _check_threshold(rule: ThresholdKeys, key_path: KeyPath, findings: Findings)
                 findings.add(range_path, f"`match` has no group {number!r}", remedy, key=True)
             if ends.from_ is None and ends.to is None:
                 findings.add(
-                    range_path, "the range has neither `from` nor `to`", "Write {from: NUMBER}, {to: NUMBER} or both"
+                    range_path, "the range has neither `from` nor `to`", "Use {from: NUMBER}, {to: NUMBER} or both"
                 )
             elif ends.from_ is not None and ends.to is not None and ends.from_ > ends.to and number != "hue":
                 problem = f"`from` {exact(ends.from_)} is above `to` {exact(ends.to)}"
                 findings.add(range_path, problem, "Swap them; only the range of a hue may wrap past 360")
     if not used_numbers:
         findings.add(
-            (*key_path, "states"), "no state has a `when`", "Write STATE: {when: {NUMBER: {from: 500}}}", key=True
+            (*key_path, "states"), "no state has a `when`", "Add STATE: {when: {NUMBER: {from: 500}}}", key=True
         )
     for number in rule.hysteresis:
         if number not in used_numbers:
@@ -260,7 +260,7 @@ def _check_groups(
     _check_unused_groups(rule, groups, key_path, findings)
     required_field = REQUIRED.get(rule.kind)
     if required_field and required_field not in groups and required_field not in rule.fields:
-        remedy = f"Name a group (?P<{required_field}>…), or write `fields: {{{required_field}: …}}`"
+        remedy = f"Name a group (?P<{required_field}>…), or set `fields: {{{required_field}: …}}`"
         findings.add(key_path, f"a rule of kind {rule.kind.value} needs the field {required_field!r}", remedy)
     return groups
 
@@ -307,8 +307,8 @@ def _check_fields(
 
 def _check_values(kind: ObservationKind, values: dict[str, str], key_path: KeyPath, findings: Findings) -> None:
     if values and kind not in _KINDS_WITH_VALUES:
-        problem = f"kind {kind.value} has no `values`; only status, wake, intent and state do"
-        findings.add((*key_path, "values"), problem, "Remove them", key=True)
+        problem = f"kind {kind.value} has no `values`; only status, wake, intent and state have"
+        findings.add((*key_path, "values"), problem, "Remove `values`", key=True)
     elif kind is ObservationKind.STATUS:
         for device_value, value in values.items():
             _check_state(value, (*key_path, "values", device_value), findings)
@@ -326,7 +326,7 @@ def _check_sample(sample: SampleKeys, key_path: KeyPath, findings: Findings) -> 
         findings.add(
             key_path,
             "a sample needs either console text or a message",
-            "Write `lines` (or `bytes`), or `topic` with `payload`",
+            "Add `lines` (or `bytes`), or `topic` with `payload`",
         )
     for number, observation in enumerate(sample.gives):
         field_names = (*FIELDS[observation.kind], "device_s")
@@ -360,7 +360,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
     keys = ProfileKeys.model_validate(content)
     if keys.lines_of and named_by:
         problem = f"{named_by!r} takes lines from this profile, which itself takes lines from others"
-        findings.add(("lines_of",), problem, f"List all of them in {named_by!r}", key=True)
+        findings.add(("lines_of",), problem, f"List all of these profiles in `lines_of` of {named_by!r}", key=True)
         findings.refuse()
     lines_of = tuple(_load_lines_of(name, keys, number, beside, findings) for number, name in enumerate(keys.lines_of))
     lines = (*map(_line_mapping, keys.lines), *(line for profile in lines_of for line in profile.lines))
@@ -430,9 +430,7 @@ def find_profile(path_or_id: Path | str, *, beside: Path) -> Path:
     if isinstance(path_or_id, Path) or "/" in text or text.endswith((".yaml", ".yml")):
         path = beside / text
         if not path.is_file():
-            raise InputError(
-                f"the device profile {text!r} does not exist", remedy=f"Write the path relative to {beside}"
-            )
+            raise InputError(f"the device profile {text!r} does not exist", remedy=f"Use a path relative to {beside}")
         return path
     paths = profile_paths(beside)
     if text not in paths:

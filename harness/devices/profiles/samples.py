@@ -47,10 +47,9 @@ _EMPTY_VALUES: Fields = {"score": None, "final": True, "slots": {}, "count": 1}
 
 @frozen
 class SampleResult:
-    """A sample and the observations that it gave. wrong: the differences, in words; () if the sample passes."""
+    """A sample, and how its observations differ. wrong: the differences, in words; () if the sample passes."""
 
     sample: Sample
-    got: tuple[Fields, ...]
     wrong: tuple[str, ...]
 
 
@@ -94,7 +93,7 @@ def _check_sample(profile: DeviceProfile, sample: Sample) -> SampleResult:
         actual = results[number] if number < len(results) else None
         if expected is None or actual is None or _differs(expected, actual):
             wrong += [f"wanted {format_fields(expected)}", f"   got {format_fields(actual)}"]
-    return SampleResult(sample, tuple(results), tuple(wrong))
+    return SampleResult(sample, tuple(wrong))
 
 
 def _message_fields(profile: DeviceProfile, sample: Sample) -> list[Fields]:

@@ -65,7 +65,7 @@ class SerialCommandOptions:
     def __post_init__(self) -> None:
         _ = self.port_options  # raises InputError for a wrong port
         if self.baud < 1:
-            raise InputError(f"baud is {self.baud}", remedy="Write the baud rate")
+            raise InputError(f"baud is {self.baud}", remedy="Use a baud rate of at least 1")
         refuse_out_of_range(self, ready_after_s=(0, 60))
 
     @property
@@ -152,7 +152,9 @@ class SerialCommands:
                 self._send_and_wait(port, order, answers)
             except PortLost as error:
                 self.close()
-                raise DeviceError(f"{order.words}: {error.what}", remedy="Check its cable and its power") from error
+                raise DeviceError(
+                    f"{order.words}: {error.what}", remedy="Check the cable and the power of the equipment"
+                ) from error
 
     def _open_port(self) -> CommandPort:
         if self._port is None:
@@ -179,12 +181,12 @@ def read_numbers(options: SerialCommandOptions, ask: str, seconds: float, low: f
     last_line: str | None = None
     with closing(CommandPort(options)) as port:
         threads.sleep(options.ready_after_s)
-        asked_s = 0.0
+        last_query_s = 0.0
         until_s = threads.monotonic() + seconds
         while (now_s := threads.monotonic()) < until_s:
-            if ask and not port.unsent and now_s >= asked_s + ASK_INTERVAL_S:
+            if ask and not port.unsent and now_s >= last_query_s + ASK_INTERVAL_S:
                 port.send(ask)
-                asked_s = now_s
+                last_query_s = now_s
             for line in port.exchange_lines(CHECK_INTERVAL_S):
                 if line or last_line is None:
                     last_line = line

@@ -95,29 +95,6 @@ class SerialDevice:
                 remedy=remedy,
             )
 
-    def _new_link(self, port: OpenPort, sink: Sink) -> SerialLink:
-        self.peer = self._new_peer()  # `connect` has set the latency timer, which the peer must know
-        self._outlet.open(sink)
-        if usb_serial := self._location.usb_serial:
-            self._outlet.tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), serial=usb_serial))
-        self.link = SerialLink(
-            self.id,
-            port,
-            self.peer,
-            self._outlet,
-            clock=self._clock,
-            write_limit_s=self._options.write_limit_s,
-            reconnect=lambda: self.connect(self._location.usb_serial),
-        )
-        return self.link
-
-    def connect(self, usb_serial: str = "") -> OpenPort:
-        """Finds and opens the port; DeviceError when that fails. usb_serial: serial number of the last adapter."""
-        location = find_port(self._options, usb_serial)
-        port = OpenPort(location.path, self._baud)
-        self._location = location
-        return port
-
     def play(self, play_id: str, waveform: Waveform) -> None:
         """Sends the sound to the board; DeviceError when it accepts none over its port, or is not open."""
         if self.link is None:
@@ -206,12 +183,30 @@ class SerialDevice:
         """DeviceError when the port is missing."""
         find_port(options)
 
-    # The board's protocol
+    # The port and its peer
 
-    @property
-    def framed_peer(self) -> FramedPeer | None:
-        """The board's state and counters by the harness's framing; None for a board that prints log lines only."""
-        return self.peer if isinstance(self.peer, FramedPeer) else None
+    def connect(self, usb_serial: str = "") -> OpenPort:
+        """Finds and opens the port; DeviceError when that fails. usb_serial: serial number of the last adapter."""
+        location = find_port(self._options, usb_serial)
+        port = OpenPort(location.path, self._baud)
+        self._location = location
+        return port
+
+    def _new_link(self, port: OpenPort, sink: Sink) -> SerialLink:
+        self.peer = self._new_peer()  # `connect` has set the latency timer, which the peer must know
+        self._outlet.open(sink)
+        if usb_serial := self._location.usb_serial:
+            self._outlet.tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), serial=usb_serial))
+        self.link = SerialLink(
+            self.id,
+            port,
+            self.peer,
+            self._outlet,
+            clock=self._clock,
+            write_limit_s=self._options.write_limit_s,
+            reconnect=lambda: self.connect(self._location.usb_serial),
+        )
+        return self.link
 
     def _new_peer(self) -> Peer:
         return peer_for(
@@ -223,6 +218,13 @@ class SerialDevice:
             baud=self._baud,
             clock=self._clock,
         )
+
+    # The board's protocol
+
+    @property
+    def framed_peer(self) -> FramedPeer | None:
+        """The board's state and counters by the harness's framing; None for a board that prints log lines only."""
+        return self.peer if isinstance(self.peer, FramedPeer) else None
 
     def _require_session(self) -> BoardSession:
         """The session of a framed board; DeviceError for other boards."""
@@ -264,7 +266,7 @@ _PORT_PART = "port"  # The part of the driver whose loss this module reports to 
 
 
 class SerialLink:
-    """Lives as long as the driver is open, over all openings of the port. Only its thread touches the port.
+    """The driver's connection while it is open, over all openings of the port. Only its thread uses the port.
 
     received_bytes: number of bytes received. first_bytes: the first FIRST_BYTES_KEPT of them.
     """
@@ -292,7 +294,7 @@ class SerialLink:
         self._bell = threads.bell()
         self._thread = threads.thread(self._run, port, name=f"serial {id}")
         self._unwritten = b""
-        self._stuck_since_s = math.inf  # first write in vain since the port last took bytes
+        self._stuck_since_s = math.inf  # when the port first refused bytes after it last accepted some
         self._ticked_s = -math.inf
         self._lateness = Lateness()
         self._reopen_s = _FIRST_REOPEN_S
@@ -378,7 +380,7 @@ class SerialLink:
         accepted = port.write(self._unwritten)
         self._unwritten = self._unwritten[accepted:]
         if accepted:
-            if self._stuck_since_s < math.inf and not self._outlet.link_is_up:  # a lost board takes bytes again
+            if self._stuck_since_s < math.inf and not self._outlet.link_is_up:  # a lost board accepts bytes again
                 with self._outlet.lock:
                     self._peer.link_up(self._now_s())
                     self._report_if_ready()

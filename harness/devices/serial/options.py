@@ -69,25 +69,28 @@ class SerialOptions:
                 "a serial connection needs either `port` or `usb`", remedy="See docs/how-to/serial-boards.md"
             )
         if self.port.startswith(NETWORK):
-            host_and_port(self.port.removeprefix(NETWORK), remedy="Write socket://host:port")
+            host_and_port(self.port.removeprefix(NETWORK), remedy="Use socket://host:port")
         elif "://" in self.port:
             raise InputError(
                 f"port: {self.port!r} is not supported",
-                remedy="Write socket://HOST:PORT, or the path of a device such as /dev/ttyUSB0",
+                remedy="Use socket://HOST:PORT, or the path of a device such as /dev/ttyUSB0",
             )
         if self.baud < 0:
-            raise InputError(f"baud is {self.baud}", remedy="Write the baud rate, or omit it to use the profile's")
+            raise InputError(
+                f"baud is {self.baud}", remedy="Use a positive baud rate, or remove `baud` to use the profile's"
+            )
         refuse_out_of_range(
             self, hold_back_ms=(0, 1000), ping_period_s=(0.1, 600), answer_limit_s=(0.1, 600), write_limit_s=(0.1, 600)
         )
         if self.answer_limit_s < 2 * self.ping_period_s:
             raise InputError(
-                f"answer_limit_s is {exact(self.answer_limit_s)}, but ping_period_s is {exact(self.ping_period_s)}",
-                remedy="Make answer_limit_s at least twice ping_period_s",
+                f"`answer_limit_s` is {exact(self.answer_limit_s)}, but `ping_period_s` is {exact(self.ping_period_s)}",
+                remedy="Make `answer_limit_s` at least twice `ping_period_s`",
             )
         if self.framing is FramingChoice.NONE and self.injection is SerialInjection.VH:
             raise InputError(
-                "`injection: vh` needs `framing: vh`", remedy="Write `framing: vh`, or remove both to use the profile's"
+                "`injection: vh` needs `framing: vh`",
+                remedy="Set `framing: vh`, or remove both keys to use the profile's",
             )
 
     def is_framed(self, profile: DeviceProfile | None) -> bool:

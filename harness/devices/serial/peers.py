@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from harness.base.ports import Clock
-from harness.devices.active_play import ActivePlay, quantised
+from harness.devices.active_play import ActivePlay, to_pcm
 from harness.devices.framing.board_messages import LINE, ReceivedMessage
 from harness.devices.framing.board_session import BoardSession
 from harness.devices.outlet import DriverOutlet
@@ -171,7 +171,7 @@ class FramedPeer:
 
     def tick(self, now_s: float, error_s: float) -> str:
         stamp = Stamp(now_s, error_s)
-        if self.decoder.holds and now_s - self._received_s > _UNFINISHED_FRAME_S:
+        if self.decoder.held_bytes and now_s - self._received_s > _UNFINISHED_FRAME_S:
             self._feed_console(self.decoder.release(), stamp)
         self._feed_console(b"", stamp)
         return self.session.tick(now_s)
@@ -277,7 +277,7 @@ class ConsolePeer:
         return _REALTIME_WAIT_S if self._realtime and self._dialogue.is_active else _PLAYING_WAIT_S
 
     def prepare(self, waveform: Waveform) -> Pcm | None:
-        return quantised(waveform, self.rate_hz) if self.rate_hz is not None else None
+        return to_pcm(waveform, self.rate_hz) if self.rate_hz is not None else None
 
     def play(self, play_id: str, sound: Pcm, now_s: float) -> None:
         self.stop(now_s)

@@ -58,10 +58,10 @@ def find_port(options: SerialOptions, usb_serial: str = "") -> PortLocation:
     if len(matches) > 1:
         raise DeviceError(
             f"{len(matches)} ports match `usb: {options.usb}`: {', '.join(_describe_port(port) for port in matches)}",
-            remedy="Write the serial number of one under `usb`, or its path under `port`",
+            remedy="Set `usb` to the serial number of one of them, or `port` to its path",
         )
     if not matches:
-        raise DeviceError(f"no port matches `usb: {options.usb}`", remedy=f"Plug it in. {_ports_in_words()}")
+        raise DeviceError(f"no port matches `usb: {options.usb}`", remedy=f"Plug in the adapter. {_ports_in_words()}")
     return PortLocation(matches[0].device, matches[0].serial_number or "")
 
 
@@ -72,7 +72,7 @@ def usb_ids(port: ListPortInfo) -> str:
 
 def _ports_in_words() -> str:
     names = [_describe_port(port) for port in sorted_ports() if port.vid is not None]
-    return f"Ports here: {', '.join(names)}" if names else "This host has no USB serial port"
+    return f"Ports of this host: {', '.join(names)}" if names else "This host has no USB serial port"
 
 
 def _locate(path: str, usb_serial: str) -> PortLocation:
@@ -91,7 +91,7 @@ def _locate(path: str, usb_serial: str) -> PortLocation:
         problem = f"{path} is no longer the adapter {usb_serial}"
     new_path = next((port.device for port in ports if usb_serial and port.serial_number == usb_serial), None)
     if new_path is None:
-        raise DeviceError(problem, remedy=f"Plug it in, or correct `port`. {_ports_in_words()}")
+        raise DeviceError(problem, remedy=f"Plug in the adapter, or correct `port`. {_ports_in_words()}")
     return PortLocation(new_path, usb_serial)
 
 
@@ -232,8 +232,8 @@ def _file_error(path: str) -> tuple[str, str]:
     """The problem with a path that is not a serial port, and the remedy."""
     if stat.S_ISSOCK(os.stat(path).st_mode):
         remedy = "Start QEMU with -chardev socket,id=c,host=127.0.0.1,port=47011,server=on,wait=off"
-        return f"{path} is a Unix socket", f"{remedy}, and write port: socket://127.0.0.1:47011"
-    return f"{path} is not a serial port", "Give a device such as /dev/ttyUSB0"
+        return f"{path} is a Unix socket", f"{remedy}, and set port: socket://127.0.0.1:47011"
+    return f"{path} is not a serial port", "Use a device such as /dev/ttyUSB0"
 
 
 def _open_remedy(error: Exception) -> str:
@@ -255,13 +255,17 @@ def explain_silence(first_bytes: bytes, received_bytes: int) -> tuple[str, str]:
     """
     if not received_bytes:
         remedy = (
-            "Check its power, that TX and RX are not swapped, and that its firmware follows docs/reference/framing.md"
+            "Check that the board has power, that TX and RX are not swapped, and that the firmware follows "
+            "docs/reference/framing.md"
         )
         return "no bytes received", remedy
     if text_share(first_bytes) >= MIN_TEXT_SHARE:
         lines = [line.strip() for line in first_bytes.decode("ascii", "replace").splitlines() if line.strip()]
         example = plain_text(max(lines, key=len, default=""), 80)
-        remedy = "It prints log lines. Use a profile for them, or flash firmware that follows docs/reference/framing.md"
+        remedy = (
+            "The board prints log lines. Use a profile for such lines, or flash firmware that follows "
+            "docs/reference/framing.md"
+        )
         return f'{received_bytes} bytes of text received, such as "{example}"', remedy
     remedy = (
         "Check `baud`, then whether its firmware follows docs/reference/framing.md. "
@@ -305,15 +309,17 @@ def _check_port(path: str, stable: dict[str, str], *, on_bench: bool) -> Check:
         return Check("port", Level.FAIL, *_file_error(path))
     if not os.access(path, os.R_OK | os.W_OK):
         group = _group_name(file_status.st_gid)
-        remedy = f"sudo usermod -aG {group} $USER, then log in again" if group != "root" else "Add a udev rule for it"
+        remedy = "Add a udev rule for this port"
+        if group != "root":
+            remedy = f"Join this group: sudo usermod -aG {group} $USER, then log in again"
         return Check("port", Level.FAIL, f"{path}: this user cannot read and write it (group {group})", remedy)
     programs = ", ".join(f"{name} ({pid})" for pid, name in _holders(path))
     if programs:
-        remedy = "Stop it: two readers of one port take each other's bytes"
+        remedy = "Stop that program: two readers of one port take each other's bytes"
         return Check("port", Level.FAIL if on_bench else Level.WARN, f"{path} is open in {programs}", remedy)
     by_id = stable.get(os.path.realpath(path), "")
     if on_bench and by_id and not path.startswith("/dev/serial/"):
-        return Check("port", Level.WARN, f"{path} may be a different board after a restart", f"Write port: {by_id}")
+        return Check("port", Level.WARN, f"{path} may be a different board after a restart", f"Set port: {by_id}")
     return Check("port", Level.OK, f"{path}: free, readable and writable" + (f" ({by_id})" if by_id else ""))
 
 

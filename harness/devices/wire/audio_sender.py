@@ -85,7 +85,7 @@ class AudioSender:
     max_resend_s: longest wait before resending. It adapts down to the round trips, but not below min_resend_s. For a
     wire that loses nothing, the two are equal. After lost frames, less is under way, and in smaller chunks.
     end, sent, acknowledged: positions after the last sample appended, sent at least once, and acknowledged.
-    resent: number of chunks sent again. went_back: how often the sender went back after a loss.
+    went_back: how often the sender went back after a loss.
     """
 
     def __init__(
@@ -115,7 +115,6 @@ class AudioSender:
         self._round_trip_s: float | None = None
         self._round_trip_spread_s = 0.0
         self._pace_start: tuple[int, float] | None = None  # position and time at which a sound in real time began
-        self.resent = 0
         self.went_back = 0
 
     @property
@@ -261,8 +260,6 @@ class AudioSender:
         if start == self.acknowledged:
             self._progress_s = now_s
         may_time_resent, self._may_time_resent = self._may_time_resent, False
-        if start < self.sent:
-            self.resent += 1
         if self._timed_chunk is None and (may_time_resent or start >= self.sent):
             self._timed_chunk = end, now_s
         self._in_flight.append(_InFlightFrame(start, end, went_back=self.went_back))

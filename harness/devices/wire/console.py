@@ -89,9 +89,9 @@ class LogLimit:
         return LogLine(self._source, stamp, f"{lines} left out: more than {exact(self._per_s)} per second")
 
     def _refill(self, now_s: float) -> None:
-        gone_s = 0.0 if self._updated_s is None else max(0.0, now_s - self._updated_s)
+        elapsed_s = 0.0 if self._updated_s is None else max(0.0, now_s - self._updated_s)
         self._updated_s = now_s
-        self._tokens = min(self._burst, self._tokens + gone_s * self._per_s)
+        self._tokens = min(self._burst, self._tokens + elapsed_s * self._per_s)
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
@@ -136,8 +136,7 @@ def maps_lines(profile: DeviceProfile | None) -> bool:
 class Console:
     """Reads one device's console by its profile; without a profile every line is a LogLine.
 
-    lines, too_long, garbage: numbers of complete lines, of too long ones (each reported as Unread), and of those with
-    bytes that are not text.
+    lines, garbage: numbers of complete lines, and of those with bytes that are not text.
     Call `feed(b"", now)` when nothing arrives, so that rules that wait for further lines time out.
     """
 
@@ -156,7 +155,7 @@ class Console:
         hold_back_s: how long an adapter may hold a line back. measured: whether that was measured, not assumed.
         event_timeout_s: silence after which an incomplete Wyoming event counts as cut off.
         """
-        self.lines = self.too_long = self.garbage = 0
+        self.lines = self.garbage = 0
         self._settings = profile.console if profile is not None else ConsoleSettings()
         self._source = source
         self._byte_s = _BITS_PER_BYTE / baud if baud else 0.0
@@ -170,9 +169,9 @@ class Console:
         )
         self._messages = profile.messages if profile is not None else ()
         self._finder = FrameFinder(profile.frames) if profile is not None and profile.frames else None
-        self._events: WyomingEvents | None = None
+        self._wyoming_events: WyomingEvents | None = None
         if self._settings.framing is Framing.WYOMING:
-            self._events = WyomingEvents(self._settings.max_line_bytes, timeout_s=event_timeout_s)
+            self._wyoming_events = WyomingEvents(self._settings.max_line_bytes, timeout_s=event_timeout_s)
         self._unread: list[LineReading] = []
         self._unread_reported_s: float | None = None
         self._line = bytearray()
@@ -183,11 +182,6 @@ class Console:
         self._dropped_bytes = 0
         per_s = self._settings.log_lines_per_s
         self._log_limit = LogLimit(source, per_s, max(1.0, per_s * _BURST_S))
-
-    @property
-    def slow(self) -> int:
-        """Number of searches that their time limit ended."""
-        return self._rules.slow
 
     def feed(self, data: bytes, stamp: Stamp) -> tuple[Observation, ...]:
         """The observations for bytes that arrived at `stamp`. Unmapped lines become LogLines, up to a set rate."""
@@ -214,14 +208,18 @@ class Console:
         readings = self._rules.expire(stamp.at_s)
         for start in range(0, len(data) or 1, _PIECE_BYTES):  # at least once, so that incomplete frames time out
             piece = data[start : start + _PIECE_BYTES]
-            finder = self._events or self._finder
+            segmenter = self._wyoming_events or self._finder
             earliest = self._earliest_arrival(stamp)
-            segments = [StreamSegment(piece, is_frame=False)] if finder is None else finder.feed(piece, stamp.at_s)
+            segments = [StreamSegment(piece, is_frame=False)]
+            if segmenter is not None:
+                segments = segmenter.feed(piece, stamp.at_s)
             for segment in segments:
                 if not segment.is_frame:
                     readings += self._read_text(segment.content, stamp, earliest)
                     continue
-                line = f"frame: {segment.content.hex(' ')}" if self._events is None else segment.content.decode()
+                line = (
+                    f"frame: {segment.content.hex(' ')}" if self._wyoming_events is None else segment.content.decode()
+                )
                 readings += self._map_line(line, stamp, stamp, len(segment.content))
         return readings
 
@@ -269,7 +267,6 @@ class Console:
             self.garbage += 1
         if dropped:
             self.lines += 1
-            self.too_long += 1
             why = f"the line is too long: {len(raw) + dropped} bytes"
             return [LineReading(text, stamp, why=why, unread=True)]
         if first is not None and earliest.at_s - first[0].at_s <= _ONE_LINE_S:

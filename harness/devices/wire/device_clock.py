@@ -25,7 +25,7 @@ _ONE_IN = 10
 """The fit uses one in _ONE_IN of the kept pings, the best ones, but at least _MIN_PINGS."""
 MAX_DRIFT = 0.1
 """Largest drift, in s per s: a clock that counts ticks may lose this much."""
-_WANDER = 1e-6
+_DRIFT_CHANGE = 1e-6
 """Change of a crystal's drift within the minutes considered, s per s."""
 _STEP_S = 1e-6
 """Resolution of the device's times: it counts µs."""
@@ -33,7 +33,7 @@ _JUMP_S = 2e-5
 """A ping that lies this far outside of the bounds, in seconds, shows that the clock has jumped."""
 _LINE_SPAN_S = 0.2
 """Pings within a shorter span, in seconds, give no slope."""
-_GROWTH = 1.25
+_GAP_GROWTH = 1.25
 """Each gap of a burst is this many times as long as the one before."""
 _MIN_UNANSWERED_GAP_S = 0.2
 """Least gap in a burst while a ping is unanswered."""
@@ -151,8 +151,8 @@ class DeviceClock:
 
     def _bounds(self, x: float) -> tuple[float, float]:
         """Bounds of host minus device time at x, from the kept bars and the possible drifts."""
-        away = x - self._device_s
-        slow, fast = away * self._min_drift, away * self._max_drift
+        distance_s = x - self._device_s
+        slow, fast = distance_s * self._min_drift, distance_s * self._max_drift
         return (
             float((self._offset_s - self._half_width_s + np.minimum(slow, fast)).max()),
             float((self._offset_s + self._half_width_s + np.maximum(slow, fast)).min()),
@@ -163,7 +163,7 @@ class DeviceClock:
         x, y, h = self._bars
         count = min(len(x), max(_MIN_PINGS, len(x) // _ONE_IN))
         # An old ping must beat a new one by the possible drift since.
-        best = np.sort(np.argsort(h + _WANDER * (x[-1] - x), kind="stable")[:count])
+        best = np.sort(np.argsort(h + _DRIFT_CHANGE * (x[-1] - x), kind="stable")[:count])
         self._device_s, self._offset_s, self._half_width_s = x[best], y[best], h[best]
         self._limit_drift()
         self._line = None
@@ -175,10 +175,12 @@ class DeviceClock:
             total = weights.sum()
             centre_x = float((self._device_s * weights).sum() / total)
             centre_y = float((self._offset_s * weights).sum() / total)
-            away = self._device_s - centre_x
+            distance_s = self._device_s - centre_x
             slope = 0.0
             if self._device_s[-1] - self._device_s[0] > _LINE_SPAN_S:
-                slope = float((weights * away * (self._offset_s - centre_y)).sum()) / float((weights * away**2).sum())
+                slope = float((weights * distance_s * (self._offset_s - centre_y)).sum()) / float(
+                    (weights * distance_s**2).sum()
+                )
             slope = min(max(slope, self._min_drift), self._max_drift)
             self._line = centre_y - slope * centre_x, slope
         return self._line
@@ -192,7 +194,7 @@ class DeviceClock:
             self._min_drift, self._max_drift = -MAX_DRIFT, MAX_DRIFT
             return
         rise = (self._offset_s[second] - self._offset_s[first])[far] / spacing_s[far]
-        room = (self._half_width_s[second] + self._half_width_s[first])[far] / spacing_s[far] + _WANDER
+        room = (self._half_width_s[second] + self._half_width_s[first])[far] / spacing_s[far] + _DRIFT_CHANGE
         slowest, fastest = float((rise - room).max()), float((rise + room).min())
         if slowest > fastest:  # the rate has changed more than allowed, as in `host_time`
             slowest, fastest = fastest, slowest
@@ -236,7 +238,7 @@ class PingSchedule:
             self.request_burst()
         step_s = self._period_s
         if self._pings_left > 0:
-            step_s = min(step_s, self._gap_s * _GROWTH ** (self._burst - self._pings_left))
+            step_s = min(step_s, self._gap_s * _GAP_GROWTH ** (self._burst - self._pings_left))
             if self._unanswered:
                 step_s = min(self._period_s, max(step_s, _MIN_UNANSWERED_GAP_S))
         return max(0.0, self._last_ping_s + step_s - now_s)

@@ -116,17 +116,16 @@ class Decoder:
     def __init__(self) -> None:
         self._buffer = b""
         self._in_text = False  # bytes up to the next zero byte are not a frame
-        self.garbage = 0  # segments that started like a frame, but were not
 
     @property
-    def holds(self) -> int:
+    def held_bytes(self) -> int:
         """Number of bytes held that may become a frame."""
         return len(self._buffer)
 
     def feed(self, received: bytes) -> list[WireFrame | bytes]:
         """Frames, and runs of console bytes between them."""
         pieces: list[WireFrame | bytes] = []
-        *segments, rest = received.split(b"\0")
+        *segments, unfinished = received.split(b"\0")
         for segment in segments:
             if self._in_text:
                 self._in_text = False
@@ -140,13 +139,11 @@ class Decoder:
             if frame is not None:
                 pieces.append(frame)
                 continue
-            if _may_be_frame(segment):
-                self.garbage += 1
             self._append_text(pieces, segment)
         if self._in_text:
-            self._append_text(pieces, rest)
-        elif rest:
-            self._buffer += rest
+            self._append_text(pieces, unfinished)
+        elif unfinished:
+            self._buffer += unfinished
             if not _may_be_frame(self._buffer) or len(self._buffer) > MAX_SEGMENT_BYTES:
                 self._append_text(pieces, self.release())
         return pieces

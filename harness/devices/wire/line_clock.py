@@ -33,16 +33,16 @@ TICKS_DRIFT = 0.1
 """A clock that counts ticks may lose this much, s per s. Assumed until lines show less."""
 UNSURE_DRIFT = 0.01
 """A drift whose error is larger, in s per s, is not used."""
-BY_A_JUMP = 1.5
+STEP_SLOPE_FACTOR = 1.5
 """Largest change of the slope of points that span 1, if some of them are off by a step of 1."""
-BY_LATE_POINTS = 1.5
+LATE_POINTS_FACTOR = 1.5
 """Factor for the part of a slope that late points far from the others cause; the others may have a slope of their own.
 """
 PROVEN_POINTS, PROVEN_SPAN_S = 8, 2.0
 """Least bins, and least device time between the first and the last, for a drift to be fitted."""
 STEP_BACK_S = 0.05
 """How far device times may go back, in seconds: two cores may write their lines in the wrong order."""
-DOUBT = 0.002
+EXCESS_PROBABILITY = 0.002
 """Probability that the envelope is farther above the truth than stated."""
 MAX_SPREADS = 3.0
 """Largest distance of the envelope above the truth, in spreads."""
@@ -245,7 +245,7 @@ class LineClock:
         width: longest time from writing to reading. count: number of bins near enough to be part of the envelope.
         """
         spread = max(lateness)
-        share = min(MAX_SPREADS, DOUBT ** (-1 / (count - 1)) - 1) if count > 1 else MAX_SPREADS
+        share = min(MAX_SPREADS, EXCESS_PROBABILITY ** (-1 / (count - 1)) - 1) if count > 1 else MAX_SPREADS
         by_spread = share * spread + width - self._hold_back_s
         if (
             count >= MANY_BINS
@@ -300,8 +300,8 @@ class LineClock:
         error = max(
             3 * sigma,
             (max(levels) - min(levels)) / max(xs),
-            BY_A_JUMP * (_upper_quantile(levels) - min(levels)) / max(xs),
-            *(BY_LATE_POINTS * abs(slope - other) for other in other_slopes),
+            STEP_SLOPE_FACTOR * (_upper_quantile(levels) - min(levels)) / max(xs),
+            *(LATE_POINTS_FACTOR * abs(slope - other) for other in other_slopes),
         )
         if error > UNSURE_DRIFT:
             return 0.0, TICKS_DRIFT
@@ -318,8 +318,8 @@ def _fit_line(xs: list[float], ys: list[float]) -> tuple[float, list[float], flo
     spread = sum((x - mean_x) ** 2 for x in xs)
     slope = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / spread
     levels = [y - slope * x for x, y in zip(xs, ys, strict=True)]
-    rest = sum((level - mean_y + slope * mean_x) ** 2 for level in levels)
-    return slope, levels, math.sqrt(rest / (count - 2) / spread)
+    squares = sum((level - mean_y + slope * mean_x) ** 2 for level in levels)
+    return slope, levels, math.sqrt(squares / (count - 2) / spread)
 
 
 def _median_slope(xs: list[float], ys: list[float]) -> float:

@@ -246,8 +246,8 @@ class _Rule:
 class _PendingObservation:
     """An observation that waits for its further lines.
 
-    raw, at: its first line, and its time. since_s: when that line arrived. seen: numbers of the `more` expressions that
-    have matched. lines: number of lines since. scores: best score of each word of a block.
+    raw, at: its first line, and its time. since_s: when that line arrived. matched: numbers of the `more` expressions
+    that have matched. lines: number of lines since. scores: best score of each word of a block.
     """
 
     rule: _Rule
@@ -255,7 +255,7 @@ class _PendingObservation:
     at: Stamp
     since_s: float
     fields: LineFields
-    seen: set[int] = field(default_factory=set)
+    matched: set[int] = field(default_factory=set)
     lines: int = 0
     scores: dict[str, float] = field(default_factory=dict)
 
@@ -263,7 +263,7 @@ class _PendingObservation:
 class LineRules:
     """The rules of one console, in order: the first that matches a line is applied.
 
-    slow: number of searches that their time limit ended; three of them disable a rule.
+    MAX_SLOW searches that their time limit ends disable a rule.
     """
 
     def __init__(
@@ -276,7 +276,6 @@ class LineRules:
         takes_audio: bool = False,
         thresholds: Iterable[Threshold] = (),
     ) -> None:
-        self.slow = 0
         self._source = source
         self._rules = [_compile_rule(number, mapping) for number, mapping in enumerate(mappings)]
         self._thresholds = [ThresholdState(threshold) for threshold in thresholds]
@@ -332,7 +331,6 @@ class LineRules:
             try:
                 numbers = threshold.parse_numbers(text) if threshold.slow < MAX_SLOW else None
             except TimeoutError:
-                self.slow += 1
                 threshold.slow += 1
                 continue
             if numbers is not None:
@@ -358,11 +356,10 @@ class LineRules:
         return time
 
     def _search(self, pattern: regex.Pattern[str], text: str, rule: _Rule | None = None) -> regex.Match[str] | None:
-        """Searches with a time limit. A search that exceeds it is counted, and finds nothing."""
+        """Searches with a time limit. A search that exceeds it counts against its rule, and finds nothing."""
         try:
             return pattern.search(text, timeout=SEARCH_LIMIT_S)
         except TimeoutError:
-            self.slow += 1
             if rule is not None:
                 rule.slow += 1
             elif self._time is pattern:
@@ -386,15 +383,15 @@ class LineRules:
         self, pending: _PendingObservation, number: int, match: regex.Match[str], raw: str, stamp: Stamp
     ) -> list[LineReading]:
         rule = pending.rule
-        pending.seen.add(number)
+        pending.matched.add(number)
         if rule.mapping.block is not None:
-            part = pending.fields.with_match(match)
-            score = part.score(rule.mapping)
+            line_fields = pending.fields.with_match(match)
+            score = line_fields.score(rule.mapping)
             if score is not None and len(pending.scores) < MAX_SLOTS:
-                pending.scores[part.text(rule.mapping, "phrase")] = score
+                pending.scores[line_fields.text(rule.mapping, "phrase")] = score
         elif len(pending.fields.slots) < MAX_SLOTS:
             pending.fields = pending.fields.with_match(match)
-        complete = rule.until is None and rule.mapping.block is None and len(pending.seen) == len(rule.more)
+        complete = rule.until is None and rule.mapping.block is None and len(pending.matched) == len(rule.more)
         if not complete:
             return [LineReading(raw, stamp, (), rule.number)]
         reading = self._close(pending)
@@ -439,16 +436,16 @@ class LineRules:
         device_s = time.device_s if time is not None else None
         fields = LineFields(device_s=device_s, audio_s=device_s if is_audio and self._takes_audio else None)
         fields = fields.with_match(match)
-        new = _PendingObservation(rule, raw, stamp, arrival.at_s, fields)
+        first_line = _PendingObservation(rule, raw, stamp, arrival.at_s, fields)
         if not mapping.more and not mapping.until:
-            reading = self._result_of(new)
+            reading = self._result_of(first_line)
             return LineReading(raw, arrival, reading.observations, rule.number, reading.why, device_s)
         # A rule starts anew with its first line. Otherwise the oldest observations make room, if there are too many.
         outdated = [pending for pending in self._pending if pending.rule is rule] or self._pending[: -MAX_PENDING + 1]
         observations: tuple[Observation, ...] = ()
         for pending in outdated:
             observations += self._close(pending).observations
-        self._pending.append(new)
+        self._pending.append(first_line)
         return LineReading(raw, arrival, observations, rule.number, "", device_s)
 
     def _close(self, pending: _PendingObservation) -> LineReading:
@@ -459,18 +456,17 @@ class LineRules:
     def _result_of(self, pending: _PendingObservation) -> LineReading:
         """The observation from the gathered values; if they are not enough, none, with the reason."""
         rule, mapping, fields = pending.rule, pending.rule.mapping, pending.fields
-        nothing = LineReading("", pending.at, (), rule.number, "", fields.device_s)
+        no_result = LineReading("", pending.at, (), rule.number, "", fields.device_s)
         if mapping.block is not None:
             best = _best_word(pending)
-            above = {word for word, score in pending.scores.items() if score >= mapping.block.threshold}
-            earlier, rule.reported = rule.reported, rule.reported & above
-            if best is None or best in earlier:
-                return nothing
+            words_above = {word for word, score in pending.scores.items() if score >= mapping.block.threshold}
+            reported_words, rule.reported = rule.reported, rule.reported & words_above
+            if best is None or best in reported_words:
+                return no_result
             rule.reported.add(best)
             fields = fields.with_best_word(best, pending.scores[best])
-        missing = [key for key, expected in mapping.when if fields.groups.get(key) != expected]
-        if missing:
-            return nothing
+        if any(fields.groups.get(key) != expected for key, expected in mapping.when):
+            return no_result
         try:
             result = observation_of_lines(mapping, fields, pending.at, self._source)
         except MappingError as error:

@@ -41,7 +41,7 @@ _PRINTED_EVENT = re.compile(r"\bEvent\(type='(?P<type>(?!detection')[\w-]+)', da
 """A Wyoming event in the log of a program, except a detection, which has a line of its own."""
 _OBJECT_START = re.compile(r'\{\s*(?:"|\}\s*$)')
 """The beginning of a JSON object, or an empty one at the end of a line. Other braces are text."""
-_TYPE_HOLE = re.compile(r"\*|\{(\w+)\}")
+_TYPE_WILDCARD = re.compile(r"\*|\{(\w+)\}")
 
 
 FILTER_REMEDY = "Use + for one whole level, and # at the end for all remaining levels"
@@ -221,9 +221,9 @@ def observation_by_type(
 def _type_pattern(text: str) -> re.Pattern[str]:
     """The expression for a type in which `*` matches any text, and {name} captures it."""
     parts, end = [], 0
-    for hole in _TYPE_HOLE.finditer(text):
-        parts += [re.escape(text[end : hole.start()]), f"(?P<{hole[1]}>.+?)" if hole[1] else ".*?"]
-        end = hole.end()
+    for wildcard in _TYPE_WILDCARD.finditer(text):
+        parts += [re.escape(text[end : wildcard.start()]), f"(?P<{wildcard[1]}>.+?)" if wildcard[1] else ".*?"]
+        end = wildcard.end()
     return re.compile("".join([*parts, re.escape(text[end:])]), re.DOTALL)
 
 

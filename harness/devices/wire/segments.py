@@ -43,8 +43,6 @@ class FrameFinder:
         self._layout = layout
         self._buffer = bytearray()
         self._held_since_s = self._oldest_s = 0.0
-        self.broken_count = 0
-        """Number of heads without a valid frame: length, checksum or tail is wrong."""
 
     @property
     def oldest_s(self) -> float | None:
@@ -61,7 +59,6 @@ class FrameFinder:
         segments: list[StreamSegment] = []
         if self._buffer and at_s - self._held_since_s > FRAME_TIMEOUT_S:
             # Only the first byte is given up, since another frame may begin within the rest.
-            self.broken_count += 1
             self._append_text(segments, bytes(self._buffer[:1]))
             del self._buffer[:1]
         if not self._buffer:
@@ -86,7 +83,6 @@ class FrameFinder:
                 break  # its end has not arrived
             body = None if frame_bytes == _NOT_A_FRAME else self._body(stream[start : start + frame_bytes])
             if body is None:
-                self.broken_count += 1
                 self._append_text(segments, stream[start : start + 1])
                 position = start + 1
                 continue
@@ -163,11 +159,9 @@ class WyomingEvents:
     payloads: whether the segments contain the payloads, each in pieces after its event.
     timeout_s: silence that cuts an event off; infinite for the stream of one connection, which may stand still within
     an event but never starts anew.
-    broken_count: number of events that were cut off, or whose data are not a JSON object.
     """
 
     def __init__(self, max_bytes: int, *, payloads: bool = False, timeout_s: float = EVENT_TIMEOUT_S) -> None:
-        self.broken_count = 0
         self._max_bytes = max_bytes
         self._includes_payloads = payloads
         self._timeout_s = timeout_s
@@ -187,7 +181,6 @@ class WyomingEvents:
             and at_s - self._last_received_s > self._timeout_s
             and (self._pending_header is not None or self._payload_bytes_left)
         ):
-            self.broken_count += 1
             self._pending_header, self._payload_bytes_left = None, 0
             self._buffer.clear()
         if received:
@@ -246,7 +239,6 @@ class WyomingEvents:
         self._pending_header = None
         if not isinstance(event_data, dict):
             # The bytes may hold the next header, so they are read again as lines.
-            self.broken_count += 1
             return True
         del self._buffer[: self._data_bytes]
         self._append_event(header, event_data, segments)

@@ -21,6 +21,7 @@ from harness.base.plugins import Group, load
 from harness.base.ports import Recogniser
 from harness.base.whole_file import atomic_stream
 from harness.devices.mqtt.options import DEFAULT_PORT
+from harness.devices.tcp import host_and_port
 from harness.lab.assistant.device import AssistantDevice
 from harness.lab.assistant.ears import RATE_HZ, Ears
 from harness.lab.assistant.faults import Faults
@@ -84,13 +85,13 @@ def run(
 ) -> tuple[int, ...] | None:
     """Runs until a signal (returns None) or a fault that restarts it (returns how often each fault was used)."""
     stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signal_number, lambda *_: stop.set())
     recogniser = _load_recogniser(settings)
     engine = load(Group.WAKE_ENGINES, settings.wake_engine)(settings.wake_phrase)
     mouth = AssistantMouth(settings)
     mouth.synthesise("ready")  # raises VoiceError here, not in the first answer, if the voice cannot speak
-    host, port = address(mqtt)
+    host, port = host_and_port(mqtt, default=DEFAULT_PORT) if mqtt else ("", 0)
     faults = Faults(settings.faults, settings.seed, use_counts)
     device: AssistantDevice  # Assigned below. The callbacks use it only after `open`.
     # The environment names the sound server, so the assistant does not need a lab that is already up.
@@ -151,16 +152,6 @@ def context(wake_phrase: str) -> str:
     return " ".join(f"{phrase}, {question}" for question in questions)
 
 
-def address(text: str) -> tuple[str, int]:
-    """Host and port of "host:port"; ("", 0) for "". Raises LabError for any other text."""
-    host, _, port = text.partition(":")
-    if port and not port.isdecimal():
-        raise LabError(f"{text!r} is not a broker address", remedy="Write host:port")
-    if not host:
-        return "", 0
-    return host, int(port) if port else DEFAULT_PORT
-
-
 def main(arguments: list[str]) -> None:
     """Runs the assistant. After a fault that restarts it, replaces this process by a new one."""
     parser = argparse.ArgumentParser(prog="harness.lab.assistant", description=__doc__)
@@ -180,9 +171,9 @@ def main(arguments: list[str]) -> None:
         sys.exit(error.exit_code)
     if restart_counts is not None:
         _log.info("restarting (fault: restart)")
-        rest = [*_without_used(arguments), "--used", ",".join(str(count) for count in restart_counts)]
+        new_arguments = [*_without_used(arguments), "--used", ",".join(str(count) for count in restart_counts)]
         # Closes the connection to the broker without a goodbye, as at a power failure: the last will is sent.
-        os.execv(sys.executable, python_command("harness.lab.assistant", *rest))
+        os.execv(sys.executable, python_command("harness.lab.assistant", *new_arguments))
 
 
 def _without_used(arguments: list[str]) -> list[str]:

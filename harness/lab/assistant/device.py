@@ -45,7 +45,7 @@ from harness.sound.playback import Playback
 _log = logging.getLogger("assistant")
 _TICK_S = 0.05
 """Interval at which the loop looks for what is due."""
-_TALKATIVE = 12
+_KEEP_TALKING_TIMES = 12
 """How often an assistant that keeps talking repeats its answer, so that it exceeds `response_max_s` by far."""
 _BREATH_S = 0.3
 """Pause between its sentences when it keeps talking, in seconds: shorter than any sensible `end_silence_ms`."""
@@ -67,7 +67,7 @@ class _Utterance:
 
 @frozen
 class _PendingReply:
-    """A reply that is not spoken yet. due_s: when it is, in monotonic seconds."""
+    """A reply that is not spoken yet. due_s: when to speak it, in monotonic seconds."""
 
     due_s: float
     reply: Reply
@@ -76,10 +76,10 @@ class _PendingReply:
 
 @frozen
 class _Announcement:
-    """The announcement of a timer or alarm. left: number of rings left."""
+    """The announcement of a timer or alarm."""
 
     text: str
-    left: int
+    rings_left: int
 
 
 class AssistantDevice:
@@ -114,8 +114,8 @@ class AssistantDevice:
         self._reported_state: dict[str, str] = {}
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="recogniser")
         self._state = DeviceState.STARTED
-        self._query = 0
-        self._plays = 0
+        self._query_number = 0
+        self._play_count = 0
         self._utterance: _Utterance | None = None
         self._ringing: _Announcement | None = None
         self._called_s = 0.0
@@ -130,7 +130,7 @@ class AssistantDevice:
         while not stop.is_set() and not self.restart:
             with contextlib.suppress(queue.Empty):
                 self._calls.get(timeout=_TICK_S)()
-            self._do_what_is_due()
+            self._handle_due()
             self._report_state()
         self._worker.shutdown(wait=False, cancel_futures=True)
 
@@ -144,7 +144,7 @@ class AssistantDevice:
 
     def end_play(self, play_id: str) -> None:
         """Handles the end of one of the assistant's own sounds."""
-        self._calls.put(lambda: self._on_spoken(play_id))
+        self._calls.put(lambda: self._on_speech_ended(play_id))
 
     def _process_samples(self, samples: npt.NDArray[np.int16]) -> None:
         """Handles what the ears find in the samples, and sends a heartbeat if it is due."""
@@ -180,7 +180,7 @@ class AssistantDevice:
                 self._on_no_request()  # else it would never leave that state: its ears have stopped listening
             return
         self._called_s = time.monotonic()
-        self._query += 1
+        self._query_number += 1
         self._pending_reply = None
         self._ringing = None
         if self._utterance is not None:
@@ -196,8 +196,8 @@ class AssistantDevice:
     def _recognise(self, request: SpokenRequest) -> None:
         """Has the request transcribed on the worker's thread; `_answer_query` gets the text."""
         self._query_ended_s = time.monotonic() - request.after_s
-        self._query += 1
-        query = self._query
+        self._query_number += 1
+        query = self._query_number
         self._enter(DeviceState.THINKING)
         future = self._worker.submit(self._recogniser.transcribe, request.waveform)
 
@@ -225,7 +225,7 @@ class AssistantDevice:
 
     def _answer_query(self, query: int, text: str) -> None:
         """Reports and answers the recogniser's text for the query with that number. The answer is spoken when due."""
-        if query != self._query:  # it has been called again since
+        if query != self._query_number:  # the wake phrase has started another query since
             return
         text = without_call(text, self._settings.wake_phrase)
         if self._ringing is not None:
@@ -272,7 +272,7 @@ class AssistantDevice:
         self._ringing = None
         self._enter(DeviceState.IDLE)
 
-    def _do_what_is_due(self) -> None:
+    def _handle_due(self) -> None:
         pending = self._pending_reply
         if pending is not None and time.monotonic() >= pending.due_s:
             self._pending_reply = None
@@ -289,7 +289,7 @@ class AssistantDevice:
 
     def _ring(self, ringing: _Announcement) -> None:
         """Rings once, and says the announcement."""
-        self._ringing = _Announcement(ringing.text, ringing.left - 1)
+        self._ringing = _Announcement(ringing.text, ringing.rings_left - 1)
         _log.info("rings: %s", ringing.text)
         self._reporter.publish(ReportKind.RESPONSE, text=ringing.text, alert=True)
         self._speak(ringing.text, self._mouth.alert(), opens=False, gap_s=0.2)
@@ -297,7 +297,7 @@ class AssistantDevice:
     def _speak_reply(self, reply: Reply, effect: FaultEffect) -> None:
         self._reporter.publish(ReportKind.RESPONSE, text=reply.text)
         if FaultAction.KEEP_TALKING in effect.actions:
-            self._speak(reply.text, opens=reply.open, times=_TALKATIVE)
+            self._speak(reply.text, opens=reply.open, times=_KEEP_TALKING_TIMES)
         elif FaultAction.TWO_PART_ANSWER in effect.actions:
             self._speak(reply.text, self._mouth.synthesise("Let me see."), opens=reply.open, gap_s=PAUSE_S)
         else:
@@ -329,9 +329,9 @@ class AssistantDevice:
             if first is not None:
                 sound = concatenate(_resample_to_48k(first), _resample_to_48k(sound), gap_s=gap_s)
             self._ears.mute()
-            self._enter(DeviceState.SPEAKING, self._detail)
-            self._plays += 1
-            self._utterance = _Utterance(f"reply-{self._plays}", opens)
+            self._enter(DeviceState.SPEAKING, self._status_detail)
+            self._play_count += 1
+            self._utterance = _Utterance(f"reply-{self._play_count}", opens)
             self._speaker.play(self._utterance.play_id, sound)
         except HarnessError as error:
             _log.error("cannot speak: %s", error)
@@ -340,7 +340,7 @@ class AssistantDevice:
             self._enter(DeviceState.IDLE)
 
     @property
-    def _detail(self) -> str:
+    def _status_detail(self) -> str:
         return "rings" if self._ringing is not None else ""
 
     def _beep(self, *tones_hz: float) -> None:
@@ -349,16 +349,16 @@ class AssistantDevice:
         except HarnessError as error:
             _log.error("cannot beep: %s", error)
 
-    def _on_spoken(self, play_id: str) -> None:
+    def _on_speech_ended(self, play_id: str) -> None:
         """Handles the end of its speech: it listens for an answer or between rings, or goes idle."""
         utterance = self._utterance
         if utterance is None or play_id != utterance.play_id:
             return
         self._utterance = None
         self._ears.unmute()
-        if self._ringing is not None and self._ringing.left > 0:
+        if self._ringing is not None and self._ringing.rings_left > 0:
             self._ears.listen_for_answer(_RING_PAUSE_S)
-            self._enter(DeviceState.DIALOGUE_OPEN, self._detail)
+            self._enter(DeviceState.DIALOGUE_OPEN, self._status_detail)
             return
         if self._ringing is None:  # a ring is not an answer, and does not renew the memory
             self._dialogue.note_reply_spoken(self._moment())

@@ -174,9 +174,9 @@ class Dialogue:
         return None
 
     def _two_requests(self, query: str, moment: Moment) -> SkillAnswer | None:
-        """The answer to requests joined by "and", if each has an answer, and at most the last one's is a question.
+        """The answer to requests joined by "and", if each has one, and no answer but the last is a question.
 
-        Otherwise None, and what the first request has changed is undone.
+        Otherwise None, and changes by the first request are undone.
         """
         match = _SECOND_REQUEST.search(query)
         if match is None:
@@ -184,8 +184,8 @@ class Dialogue:
         saved_state = self.user_state
         first = self._answer_request(query[: match.start()], moment)
         if first is not None and not first.asks:
-            rest = query[match.end() :]
-            second = self._two_requests(rest, moment) or self._answer_request(rest, moment)
+            second_query = query[match.end() :]
+            second = self._two_requests(second_query, moment) or self._answer_request(second_query, moment)
             if second is not None:
                 return replace(second, text=f"{first.text} {second.text}", frame=first.frame + second.frame)
         self.restore_state(saved_state)

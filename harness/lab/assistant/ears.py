@@ -23,7 +23,7 @@ from harness.model.stimulus import Waveform
 from harness.sound.frames import NoiseFloor, Normaliser
 
 RATE_HZ = 16000
-_BEFORE_HIT_S = 1.0
+_BEFORE_DETECTION_S = 1.0
 """Sound that a request keeps before the detection of the wake phrase, in seconds: it covers the whole phrase.
 
 With it, the recogniser understands the query better (49 of 65 sentences of poor voices right, 41 without it). Half of
@@ -36,7 +36,7 @@ _MIN_SPEECH_S = 0.2
 """Voiced sound from which on somebody has spoken, in seconds."""
 _PATIENCE_S = 4.0
 """How long it waits for the query after the wake phrase, in seconds."""
-_SECOND_HIT_S = 1.5
+_SAME_UTTERANCE_S = 1.5
 """A detection this soon after another belongs to the same utterance."""
 _GUARD_S = 0.2
 """How long it hears nothing after its own voice, in seconds."""
@@ -119,14 +119,14 @@ class Ears:
 
     def feed(self, samples: npt.NDArray[np.int16]) -> tuple[EarsEvent, ...]:
         """The events within these samples, int16 (n,) at 16 kHz."""
-        rest = np.concatenate([self._partial_frame, samples])
-        end = len(rest) - len(rest) % self._frame_samples
+        pending = np.concatenate([self._partial_frame, samples])
+        end = len(pending) - len(pending) % self._frame_samples
         events: list[EarsEvent] = []
         for start in range(0, end, self._frame_samples):
-            event = self._process_frame(rest[start : start + self._frame_samples])
+            event = self._process_frame(pending[start : start + self._frame_samples])
             if event is not None:
                 events.append(event)
-        self._partial_frame = rest[end:]
+        self._partial_frame = pending[end:]
         return tuple(events)
 
     def _process_frame(self, frame: npt.NDArray[np.int16]) -> EarsEvent | None:
@@ -137,19 +137,21 @@ class Ears:
             return None
         voiced = self._is_voiced(frame)
         self._recent.append(frame)
-        hits = self._engine.feed(frame)
+        detections = self._engine.feed(frame)
         self.frames += 1
-        if hits and not self._has_just_been_called():
-            self._begin_listening(frames_before=self._frames_in(_BEFORE_HIT_S), patience_s=_PATIENCE_S, called=True)
-            return PhraseDetection(hits[0].phrase, hits[0].score)
+        if detections and not self._has_just_been_called():
+            self._begin_listening(
+                frames_before=self._frames_in(_BEFORE_DETECTION_S), patience_s=_PATIENCE_S, called=True
+            )
+            return PhraseDetection(detections[0].phrase, detections[0].score)
         if self._mode is not _Mode.LISTENING:
             return None
         return self._collect(frame, voiced)
 
     def _has_just_been_called(self) -> bool:
-        """Whether it listens since a detection that is so recent that another one belongs to the same utterance."""
+        """Whether the wake phrase was detected so recently that another detection belongs to the same utterance."""
         is_called = self._mode is _Mode.LISTENING and self._was_called
-        return is_called and self._seconds(self._listened_frames) < _SECOND_HIT_S
+        return is_called and self._seconds(self._listened_frames) < _SAME_UTTERANCE_S
 
     def _begin_listening(self, *, frames_before: int, patience_s: float, called: bool = False) -> None:
         """Begins a request. frames_before: number of frames so far that belong to it. called: by the wake phrase."""

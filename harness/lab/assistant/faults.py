@@ -42,8 +42,8 @@ class Faults:
 
     def misses(self, wake: int) -> bool:
         """Whether the wake event with that number (from 1) is to be ignored. Counts each rule that applies."""
-        strikes = [self._strikes(number, wake, None) for number in self._rule_numbers(missing_wake=True)]
-        return any(strikes)  # of a list, so that every rule is used, and draws its random number
+        applies = [self._applies(number, wake, None) for number in self._rule_numbers(missing_wake=True)]
+        return any(applies)  # of a list, so that every rule is counted, and draws its random number
 
     def degrade(self, wake: int, text: str) -> FaultEffect:
         """The effect of the faults on the text recognised after that wake event. Counts each rule that applies.
@@ -54,7 +54,7 @@ class Faults:
         slips: list[FaultRule] = []
         for number in self._rule_numbers(missing_wake=False):
             rule = self._rules[number]
-            if not self._strikes(number, wake, text):
+            if not self._applies(number, wake, text):
                 continue
             actions.add(rule.action)
             if rule.action is FaultAction.MISHEAR:
@@ -70,8 +70,8 @@ class Faults:
             number for number, rule in enumerate(self._rules) if (rule.action is FaultAction.MISS_WAKE) == missing_wake
         ]
 
-    def _strikes(self, number: int, wake: int, text: str | None) -> bool:
-        """Whether that rule applies now. If so, it is counted. text: None before there is one."""
+    def _applies(self, number: int, wake: int, text: str | None) -> bool:
+        """Whether that rule applies now. If so, it is counted. text: the recognised text; None for a wake event."""
         rule = self._rules[number]
         if rule.times is not None and self._use_counts[number] >= rule.times:
             return False

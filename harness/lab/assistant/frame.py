@@ -53,8 +53,8 @@ def misunderstood(right: ReportedFrame, slips: Sequence[FaultRule]) -> ReportedF
             case FaultAction.LOSE_SLOT if index is not None:
                 wrong = replace(wrong, slots=(*wrong.slots[:index], *wrong.slots[index + 1 :]))
             case FaultAction.WRONG_VALUE if index is not None:
-                spoilt = replace(wrong.slots[index], value=rule.heard_as)
-                wrong = replace(wrong, slots=(*wrong.slots[:index], spoilt, *wrong.slots[index + 1 :]))
+                wrong_slot = replace(wrong.slots[index], value=rule.heard_as)
+                wrong = replace(wrong, slots=(*wrong.slots[:index], wrong_slot, *wrong.slots[index + 1 :]))
             case _:
                 pass
     return wrong
@@ -90,7 +90,7 @@ class Moment:
 class SkillAnswer:
     """A skill's answer. text: the words to say. frame: the intents and slots that it understood.
 
-    subject: to what a follow-up may refer; None if to nothing. asks: whether the text is a question, so that the
+    subject: what a follow-up may refer to; None for nothing. asks: whether the text is a question, so that the
     dialogue stays open.
     """
 

@@ -65,7 +65,7 @@ class FaultAction(StrEnum):
 
 SLIPS = frozenset((FaultAction.OTHER_INTENT, FaultAction.LOSE_SLOT, FaultAction.WRONG_VALUE))
 """Faults of understanding: the words are right, but their meaning is wrong."""
-_IN_OTHER_WORDS = (FaultAction.MISHEAR, FaultAction.OTHER_INTENT, FaultAction.WRONG_VALUE)
+_FAULTS_WITH_AS = (FaultAction.MISHEAR, FaultAction.OTHER_INTENT, FaultAction.WRONG_VALUE)
 """Faults that need the key `as`."""
 
 
@@ -178,7 +178,7 @@ def read_settings(path: Path) -> AssistantSettings:
         findings.add(["assistant"], problem, "Use letters, digits, - and _")
     for number, name in enumerate(keys.reports):
         if name not in {str(report) for report in ReportKind}:
-            findings.add(["reports", number], f"{name!r} is not a report", f"Known: {', '.join(ReportKind)}")
+            findings.add(["reports", number], f"{name!r} is not a report", f"Use: {', '.join(ReportKind)}")
     _check_installed(findings, ["wake_engine"], Group.WAKE_ENGINES, keys.wake_engine)
     _check_installed(findings, ["recogniser"], Group.RECOGNISERS, keys.recogniser)
     if keys.voice is not None:
@@ -209,18 +209,18 @@ def _rule(findings: Findings, number: int, fault: _FaultKeys) -> FaultRule | Non
         findings.add(["faults", number, "do"], f"{fault.do!r} is not a fault", f"Use one of: {', '.join(FaultAction)}")
         return None
     action = FaultAction(fault.do)
-    if (action in _IN_OTHER_WORDS) != (fault.heard_as is not None):
+    if (action in _FAULTS_WITH_AS) != (fault.heard_as is not None):
         if fault.heard_as is None:
             problem, remedy = f"{action} needs `as`", "Add, for example, as: other words"
         else:
-            problem, remedy = f"`as` is not allowed with {action}", f"Remove it, or use {', '.join(_IN_OTHER_WORDS)}"
+            problem, remedy = f"`as` is not allowed with {action}", f"Remove `as`, or use {', '.join(_FAULTS_WITH_AS)}"
         findings.add(["faults", number], problem, remedy)
     if fault.slot is not None and action not in (FaultAction.LOSE_SLOT, FaultAction.WRONG_VALUE):
         findings.add(
-            ["faults", number], f"`slot` is not allowed with {action}", "Remove it, or use lose_slot or wrong_value"
+            ["faults", number], f"`slot` is not allowed with {action}", "Remove `slot`, or use lose_slot or wrong_value"
         )
     if fault.late_s is not None and action is not FaultAction.LATE:
-        findings.add(["faults", number], f"`late_s` is not allowed with {action}", "Remove it, or use late")
+        findings.add(["faults", number], f"`late_s` is not allowed with {action}", "Remove `late_s`, or use late")
     if action is FaultAction.MISS_WAKE and fault.when is not None:
         findings.add(
             ["faults", number],

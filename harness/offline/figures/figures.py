@@ -127,9 +127,11 @@ def limits_of(limits: DeclaredLimits, figures: Figures) -> tuple[DeclaredLimit, 
         ("--max-fr", "false rejects", SHARE, max_reject_share, _share(totals, reject_total), rejects),
         ("--max-wer", "WER", SHARE, limits.wer, _share(totals, "WER"), figures.word_errors),
     )
-    on_bound = limits.on is LimitBasis.BOUND
+    compares_bound = limits.on is LimitBasis.BOUND
     return tuple(
-        DeclaredLimit(option, result, limit, value, unit=unit, interval=interval, has_interval=True, on_bound=on_bound)
+        DeclaredLimit(
+            option, result, limit, value, unit=unit, interval=interval, has_interval=True, compares_bound=compares_bound
+        )
         for option, result, unit, limit, value, interval in results
         if limit is not None
     )

@@ -446,7 +446,7 @@ def limit_failures(limits: DeclaredLimits, figures: Figures) -> Iterator[str]:
     """A sentence for each limit that sets the exit status."""
     for limit in limits_of(limits, figures):
         if limit.fails_run:
-            on_estimate = limit.on_bound and limit.found is not None and limit.found <= limit.wanted
+            on_estimate = limit.compares_bound and limit.found is not None and limit.found <= limit.wanted
             yield f"{limit.name}: {limit.sentence}{_ways_to_pass(limit, figures) if on_estimate else ''}"
 
 

@@ -168,11 +168,11 @@ def category_limits(
 
     option: the option with the limit, for messages. bound: whether the share or an end of its interval is compared.
     """
-    least, name = category is Category.CORRECT, name_of(category)
+    is_minimum, name = category is Category.CORRECT, name_of(category)
     groups = report.devices()
     if not groups:
         why_not = report.figures.why_not or "the report covers no devices"
-        yield DeclaredLimit(option, name, limit, None, least=least, unit=SHARE, why_not=why_not)
+        yield DeclaredLimit(option, name, limit, None, is_minimum=is_minimum, unit=SHARE, why_not=why_not)
     for group in groups:
         share = group.figures.share(category, reading)
         is_on_end = bound in (LimitTarget.LOWER, LimitTarget.UPPER)
@@ -187,12 +187,12 @@ def category_limits(
             f"{name} of {shown(group.label, 60) or '(no name)'}{end_text}",
             limit,
             value,
-            least=least,
+            is_minimum=is_minimum,
             unit=SHARE,
             interval=None if is_on_end else share.interval,
             why_not=why_not,
             has_interval=not is_on_end,
-            on_bound=bound is LimitTarget.SAFE,
+            compares_bound=bound is LimitTarget.SAFE,
         )
 
 

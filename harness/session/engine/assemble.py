@@ -79,9 +79,9 @@ def demand_trust(folder: Path) -> None:
     programs += [command for part in equipment_of(bench) if (command := program(part.driver, part.options))]
     if programs:
         raise InputError(
-            f"{folder} was unpacked from an archive, and its bench would use on this host: "
+            f"{folder} was unpacked from an archive. On this host, its bench would use these programs and addresses: "
             + "; ".join(plain_text(command, 400) for command in programs),
-            remedy="If you trust all of these, resume it with --trust",
+            remedy="If you trust all of them, resume the session with --trust",
         )
 
 
@@ -149,7 +149,7 @@ def clock_of(bench: Bench) -> Clock:
         raise InputError(
             f"devices of one bench have different speeds: {_list_speeds(speeds)}",
             place=equipment[0].place,
-            remedy="Give all of them the same `speed`",
+            remedy="Set the same `speed` for all simulated devices",
         )
     if not speeds or set(speeds.values()) == {1.0}:
         return HostClock()
@@ -212,9 +212,9 @@ def conductor_context(
         on_rendered=script_words(drivers),
         between_trials_s=scenario.defaults.between_trials_s,
         life_check_after=scenario.defaults.life_check_after,
-        why_needless=figures.needless,
+        why_needless=figures.needless_reason,
         decisions=figures.decisions,
-        is_explained=figures.explained,
+        is_explained=figures.is_explained,
         settings={id: driver for id, driver in drivers.items() if isinstance(driver, HasSettings)},
         on_fault=bench.on_fault,
         levels=LevelRule.of(bench),

@@ -72,7 +72,7 @@ def replay(loudspeaker: Stimulates | None, folder: Path, clips: Mapping[str, Cli
     loudspeaker: the bench's monitor. clips: name → clip.
     """
     if loudspeaker is None:
-        return "the bench has no monitor; add `monitor: {driver: loudspeaker, …}` to it"
+        return "the bench has no monitor; add `monitor: {driver: loudspeaker, …}` to the bench file"
     if name not in clips:
         return "this session has no clip with that name"
     try:
@@ -323,7 +323,7 @@ class Engine:
             trial.talker and trial.id in pending_ids for trial in trials
         ):
             raise InputError(
-                "people speak in this session, but the operator is absent", remedy="Leave out --unattended"
+                "people speak in this session, but the operator is absent", remedy="Resume without --unattended"
             )
 
     def _goodbye(self, reason: EndReason) -> Goodbye:

@@ -29,23 +29,23 @@ class LineTooLong(ValueError):
     """A line is longer than its limit."""
 
 
-def lines(connection: socket.socket, longest: int | None = MAX_LINE_BYTES) -> Iterator[bytes]:
+def lines(connection: socket.socket, max_bytes: int | None = MAX_LINE_BYTES) -> Iterator[bytes]:
     """Yields lines, without their newline, until the other side closes. An incomplete line at the end is dropped.
 
-    longest: longest line in bytes; None: no limit (for lines from an engine, which is trusted). Raises LineTooLong, and
-    OSError if the connection breaks.
+    max_bytes: length of the longest line; None: no limit (for lines from an engine, which is trusted).
+    Raises LineTooLong, and OSError if the connection breaks.
     """
     pieces: list[bytes] = []
     length = 0
     while piece := connection.recv(65536):
-        *whole, rest = piece.split(b"\n")
-        for part in whole:
-            yield b"".join([*pieces, part])
+        *line_ends, incomplete = piece.split(b"\n")
+        for line_end in line_ends:
+            yield b"".join([*pieces, line_end])
             pieces, length = [], 0
-        pieces.append(rest)
-        length += len(rest)
-        if longest is not None and length > longest:
-            raise LineTooLong(f"a line is longer than {longest} bytes")
+        pieces.append(incomplete)
+        length += len(incomplete)
+        if max_bytes is not None and length > max_bytes:
+            raise LineTooLong(f"a line is longer than {max_bytes:,} bytes")
 
 
 MAX_CLIENTS = 32
@@ -73,7 +73,7 @@ class FeedServer:
 
     - welcome: makes the first message.
     - on_command: called on a client's thread; its answer goes to that client. Must not block for long.
-    - on_people: called after a client has connected or left. Must not block for long.
+    - on_clients_changed: called after a client has connected or left. Must not block for long.
     """
 
     def __init__(
@@ -82,13 +82,13 @@ class FeedServer:
         folder: Path,
         welcome: Callable[[], Welcome],
         on_command: Callable[[Command, Reply], None],
-        on_people: Callable[[], None] = lambda: None,
+        on_clients_changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._path = path
         self._folder = folder
         self._make_welcome = welcome
         self._on_command = on_command
-        self._on_people = on_people
+        self._on_clients_changed = on_clients_changed
         self._changed = threading.Condition()
         self._recent: deque[Entry] = deque(maxlen=MAX_WAITING)
         self._last_seq = 0
@@ -104,7 +104,8 @@ class FeedServer:
         except OSError as error:
             self._listener.close()
             raise EngineError(
-                f"no socket at {path}: {error}", remedy="Set HARNESS_RUNTIME to a folder with a short path"
+                f"the socket {path} cannot be created: {error}",
+                remedy="Set HARNESS_RUNTIME to a folder with a short path",
             ) from error
         self._accepting = threading.Thread(target=self._accept, name="feed-accept", daemon=True)
         self._accepting.start()
@@ -208,7 +209,7 @@ class FeedServer:
             if client in self._clients:
                 self._clients.remove(client)
             self._changed.notify_all()
-        self._on_people()
+        self._on_clients_changed()
 
 
 class _Client:
@@ -269,17 +270,17 @@ class _Client:
             self._end_thread()
 
     def _greet(self, hello: Hello) -> None:
-        """Queues the welcome after the first Hello. A further one only changes what the client has said of itself."""
+        """Queues the welcome after the first Hello. A further Hello only changes `attended` and `meters`."""
         with self._server._changed:
-            first = self.hello is None
+            is_first = self.hello is None
             self.hello = hello
-            if first:
+            if is_first:
                 self._waiting.append(self._server._make_welcome())
                 if self._server._goodbye is not None:  # it came too late for the one that `close` sends
                     self._waiting.append(self._server._goodbye)
             self._server._changed.notify_all()
         self._server._client_has_connected.set()
-        self._server._on_people()
+        self._server._on_clients_changed()
 
     def _answer(self, answered: Answered) -> None:
         with self._server._changed:
@@ -377,7 +378,7 @@ class EngineClient:
             self._connection.close()
             raise EngineError(
                 f"no engine answers at {socket_path}: {error.strerror}",
-                remedy="See which sessions run: harness run attach. Resume one: harness run resume SESSION",
+                remedy="List the running sessions: harness run attach. Resume a session: harness run resume SESSION",
             ) from error
         self._thread = threading.Thread(target=self._read, name="engine-client", daemon=True)
         try:

@@ -122,7 +122,7 @@ def start_engine(
         path_text.encode()
     except UnicodeEncodeError as error:
         raise InputError(
-            f"the path {path_text} is not UTF-8", remedy="Rename its folder, then: harness run resume SESSION"
+            f"the path {path_text} is not UTF-8", remedy="Rename the folder, then resume: harness run resume SESSION"
         ) from error
     arguments = python_command("harness.session.engine.engine", path_text)
     if unattended:
@@ -134,12 +134,11 @@ def start_engine(
         with disk_errors(f"{session.engine_output} cannot be written"), _interrupted_afterwards():
             engine = ChildProcess(arguments, stdin=subprocess.DEVNULL, stdout=None, stderr=session.engine_output)
         if why := engine.await_ready(lambda: _find_answering(folder) is not None, within_s):
-            alive = engine.alive
+            remedy = ""
+            if engine.alive:
+                remedy = f"See {session.engine_output}, then resume: harness run resume {shell_word(folder)}"
             engine.terminate()
-            raise EngineError(
-                f"the engine (pid {engine.pid}) {why}",
-                remedy=f"See {session.engine_output}, then: harness run resume {shell_word(folder)}" if alive else "",
-            )
+            raise EngineError(f"the engine (pid {engine.pid}) {why}", remedy=remedy)
     except KeyboardInterrupt as interrupt:
         if engine is None:
             raise

@@ -96,7 +96,7 @@ def message_of(event: NotificationEvent, session: Path, bench: str, snapshot: Se
 
 def sample_message(bench: str) -> dict[str, Any]:
     """A message without a run, for trying out a way of delivery."""
-    to_do = "nothing: this is a test message"
+    to_do = "nothing, since this is a test message"
     event = _single_event(
         NotifyOn.FINISHED, "a test message", "harness check doctor --send-test", to_do, threads.wall()
     )
@@ -120,7 +120,7 @@ def demand_ready(notify: Notify) -> None:
     if notify.command and shutil.which(notify.command[0]) is None:
         raise InputError(
             f"the program {notify.command[0]!r} of `notify` does not exist or is not executable",
-            remedy="Install it, or write its path; paths are relative to the bench's folder",
+            remedy="Install the program, or specify its path, which is relative to the bench's folder",
         )
     for variable in filter(None, (notify.webhook_env, notify.token_env, notify.password_env)):
         if not os.environ.get(variable):
@@ -337,7 +337,7 @@ def _end_event(goodbye: Goodbye, session: Path) -> NotificationEvent:
         case _:
             aborted = goodbye.reason == "aborted"  # cannot be resumed
             subject = "the run has ended early"
-            to_do = f"harness {'report show' if aborted else 'run resume'} {session}"
+            to_do = f"harness {'report show' if aborted else 'run resume'} {shell_word(session)}"
     broken = {NotifyOn.LIMIT_BROKEN} if goodbye.exit_code == 1 else set()
     event = NotifyOn.LIMIT_BROKEN if broken else NotifyOn.FINISHED
     return NotificationEvent(

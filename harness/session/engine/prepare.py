@@ -270,7 +270,7 @@ def plan_session(scenario: Scenario, bench: Bench, seed: int | None = None) -> S
     trials = plan(scenario, bench, seed)
     if not trials:
         raise InputError(
-            f"{scenario.id!r} has no trials to run", remedy="Add to `trials`, or relax the exclusions of the matrix"
+            f"{scenario.id!r} has no trials to run", remedy="Add a trial to `trials`, or exclude less in `matrix`"
         )
     return SessionStarted(
         session_id="",
@@ -365,7 +365,7 @@ def _copy(source: str, sha256: str, target: Path) -> None:
     with disk_errors(f"{source} cannot be read"):
         content = Path(source).read_bytes()
     if hashlib.sha256(content).hexdigest() != sha256:
-        raise InputError(f"{source} was changed while it was read", remedy="Run again")
+        raise InputError(f"{source} was changed while it was read", remedy="Run the command again")
     write_atomically(target, content)
 
 

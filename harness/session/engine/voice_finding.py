@@ -40,19 +40,20 @@ ENDS_WITHIN_S = 30.0
 class VoiceResult:
     """The result of one voice.
 
-    said, heard: how often it said the phrase, and how often the device woke. delay_s: median time from the end of the
-    phrase to the wake event; None without one. trouble: why it was not tried completely; "" if it was.
+    - call_count, wake_count: how often it said the phrase, and how often the device woke.
+    - delay_s: median time from the end of the phrase to the wake event; None without one.
+    - trouble: why it was not tried completely; "" if it was.
     """
 
     voice: VoiceSpec
-    heard: int = 0
-    said: int = 0
+    wake_count: int = 0
+    call_count: int = 0
     delay_s: float | None = None
     trouble: str = ""
 
     @property
     def wakes(self) -> bool:
-        return self.heard == self.said == TIMES
+        return self.wake_count == self.call_count == TIMES
 
 
 def device_and_phrase(bench_path: Path, device_id: str) -> tuple[Device, str]:
@@ -69,7 +70,7 @@ def device_and_phrase(bench_path: Path, device_id: str) -> tuple[Device, str]:
         raise InputError(
             f"no wake phrase is known for {device_id!r}",
             place=Place(device.profile.path),
-            remedy="Add `wake_phrases: [...]` to its profile",
+            remedy="Add `wake_phrases: [...]` to the device's profile",
         )
     return device, device.profile.wake_phrases[0]
 
@@ -184,8 +185,8 @@ def _voice_result(figures: WakeFigures, device_id: str, voice: VoiceSpec) -> Voi
     delays = [reading.delay.value_s for reading in hits if reading.delay is not None]
     return VoiceResult(
         voice,
-        heard=len(hits),
-        said=len(plays),
+        wake_count=len(hits),
+        call_count=len(plays),
         delay_s=statistics.median(delays) if delays else None,
         trouble="" if len(plays) == TIMES else "interrupted",
     )

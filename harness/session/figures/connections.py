@@ -48,7 +48,7 @@ class _Device:
     - lost, lost_s, restarts, interrupted: as in `DeviceConnection`.
     - lost_sources: sources that are lost now → whether the driver lost it; else the device reported that it is gone.
     - away_s: when the first of them was lost; None if its power was off then.
-    - restart: source and time of the last report of a restart.
+    - last_restart: source and time of the last report of a restart.
     - has_power: False while the run has switched it off.
     - booting: whether the run has switched its power on, and the device has not started yet.
     """
@@ -59,11 +59,11 @@ class _Device:
     interrupted: int = 0
     lost_sources: dict[str, bool] = field(default_factory=dict)
     away_s: float | None = None
-    restart: tuple[str, float] = "", -math.inf
+    last_restart: tuple[str, float] = "", -math.inf
     has_power: bool = True
     booting: bool = False
 
-    def lost_until(self, at_s: float) -> float:
+    def lost_until_s(self, at_s: float) -> float:
         """How long it was lost in all, up to a moment of the present run."""
         if not self.lost_sources or self.away_s is None:
             return self.lost_s
@@ -88,9 +88,9 @@ class Connections:
                         self._device_of.update(dict.fromkeys(target.sources, target.device))
                         self._devices.setdefault(target.device, _Device())
             case EngineStarted():
-                for entry in self._devices.values():
-                    entry.lost_s = entry.lost_until(last_s)
-                    entry.lost_sources.clear()  # an earlier run's connections ended with it
+                for device in self._devices.values():
+                    device.lost_s = device.lost_until_s(last_s)
+                    device.lost_sources.clear()  # an earlier run's connections ended with it
             case PowerSwitched(device=name, on=on, answered_s=answered_s):
                 device = self._devices.setdefault(name, _Device())
                 device.has_power, device.booting = on, on and answered_s is None
@@ -139,7 +139,7 @@ class Connections:
         """Records that a source is back. The device is, once none of its sources is lost."""
         device = self._source_device(source)
         if device.lost_sources.keys() == {source}:
-            device.lost_s = device.lost_until(at_s)
+            device.lost_s = device.lost_until_s(at_s)
         device.lost_sources.pop(source, None)
 
     def _end_absence(self, source: str, at_s: float) -> None:
@@ -148,12 +148,13 @@ class Connections:
             self._end_loss(source, at_s)
 
     def _on_restart(self, device: _Device, source: str, at_s: float) -> None:
-        last_source, last_s = device.restart
-        device.restart = source, at_s
+        last_source, last_s = device.last_restart
+        device.last_restart = source, at_s
         # One restart may be reported over two connections.
         is_new = source == last_source or abs(at_s - last_s) > SAME_RESTART_S
-        device.restarts += is_new and device.has_power and not device.booting
         if is_new:
+            if device.has_power and not device.booting:
+                device.restarts += 1
             device.booting = False
 
     def snapshot(self, now_s: float) -> tuple[DeviceConnection, ...]:
@@ -165,7 +166,7 @@ class Connections:
             DeviceConnection(
                 name,
                 lost=device.lost,
-                lost_s=device.lost_until(now_s),
+                lost_s=device.lost_until_s(now_s),
                 is_lost=bool(device.lost_sources),
                 restarts=device.restarts,
                 interrupted=device.interrupted,

@@ -45,11 +45,11 @@ class _AttemptReports:
     """(report, seconds from the end of the query)."""
     cut_s: float | None = None
     """When reports ended early; None if they did not."""
-    cut: str = ""
+    cut_reason: str = ""
     """Why reports ended early; "" if they did not."""
     answered: bool = False
     response_ends_s: float | None = None
-    over: bool = False
+    from_earlier_run: bool = False
     """Whether the attempt ended with an earlier run."""
 
     @property
@@ -70,15 +70,15 @@ class _AttemptReports:
     def cut_off(self, at_s: float, why: str) -> None:
         """Ends the time for reports, because the device was lost or the next query began."""
         if self.cut_s is None and (self.closes_s is None or at_s < self.closes_s):
-            self.cut_s, self.cut = at_s, why
+            self.cut_s, self.cut_reason = at_s, why
 
 
 @frozen
 class _ReportedEffect:
-    """The effect according to the device's reports. word: None if no report counts. words: the evidence, in words."""
+    """The effect according to the device's reports. outcome: None if no report counts. evidence: what it reported."""
 
-    word: EffectOutcome | None
-    words: str
+    outcome: EffectOutcome | None
+    evidence: str
 
 
 class EffectRows:
@@ -97,24 +97,24 @@ class EffectRows:
         self._answers: list[Entry] = []
         self.responses_wall_s: dict[AttemptKey, float] = {}
         """Unix times of the responses that are stored."""
-        self._checked = False
+        self._has_checks = False
         self._now_s = 0.0
 
     def add(self, entry: Entry) -> None:
         """Adds a row of the log."""
         match entry.record:
             case Observed() as row:  # most rows
-                if self._checked:
+                if self._has_checks:
                     self._observe(row.observation)
                     self._now_s = max(self._now_s, entry.at_s)
                 return
             case SessionStarted(trials=trials):
                 self._trials = {trial.id: trial for trial in trials}
-                self._checked = any(trial.effect is not None for trial in trials)
+                self._has_checks = any(trial.effect is not None for trial in trials)
             case EngineStarted():
                 self._end_all_reports("the run was cut off")
                 for earlier in self._reports.values():
-                    earlier.over = True
+                    earlier.from_earlier_run = True
             case SessionFinished():
                 self._now_s = max(self._now_s, entry.at_s)
                 self._end_all_reports("the session ended")
@@ -168,7 +168,7 @@ class EffectRows:
         """Evidence of each effect. later: as for `answers`. zone: time zone for times of day; None: this host's."""
         answers = self.answers(later)
         evidence_by_key: dict[AttemptKey, EffectEvidence] = {}
-        if not (self._checked or answers):
+        if not (self._has_checks or answers):
             return evidence_by_key
         for key, reports in self._reports.items():
             wall_s = self.responses_wall_s.get(key)
@@ -185,8 +185,8 @@ class EffectRows:
         self._reports[row.trial_id, row.take, row.attempt] = self._plays[row.play_id] = reports
         for target in trial.targets:
             for source in target.sources:
-                if (before := self._current.get(source)) is not None:
-                    before.cut_off(at_s, "it was asked something else")
+                if (previous := self._current.get(source)) is not None:
+                    previous.cut_off(at_s, "the device was asked something else")
                 self._current[source] = reports
 
     def _end_all_reports(self, why: str) -> None:
@@ -199,16 +199,16 @@ class EffectRows:
     ) -> EffectEvidence:
         check = reports.trial.effect or EffectCheck("")
         device = self._device_effect(reports, check)
-        due_wall_s = due(check, response_wall_s, zone)
+        due_wall_s = visible_from_wall_s(check, response_wall_s, zone)
         # A person's answer outranks the device's report, except that nobody could tell.
-        if answers and (answers[-1].word is not EffectOutcome.UNKNOWN or device.word is None):
+        if answers and (answers[-1].word is not EffectOutcome.UNKNOWN or device.outcome is None):
             last = answers[-1]
             words = _evidence_text(last, device)
             return EffectEvidence(check, last.word, EffectSource.OPERATOR, words, due_wall_s)
-        if device.word is not None:
+        if device.outcome is not None:
             unsure = f"; {answers[-1].by} could not tell{_detail(answers[-1])}" if answers else ""
-            return EffectEvidence(check, device.word, EffectSource.DEVICE, device.words + unsure, due_wall_s)
-        return EffectEvidence(check, said=device.words, due_wall_s=due_wall_s)
+            return EffectEvidence(check, device.outcome, EffectSource.DEVICE, device.evidence + unsure, due_wall_s)
+        return EffectEvidence(check, said=device.evidence, due_wall_s=due_wall_s)
 
     def _device_effect(self, reports: _AttemptReports, check: EffectCheck) -> _ReportedEffect:
         """The effect by the states that the device reported in time."""
@@ -226,22 +226,24 @@ class EffectRows:
         summary = "; ".join(words for _, words in reported)
         if met_count == len(reported):
             return _ReportedEffect(EffectOutcome.RIGHT, summary)
-        if reports.closes_s is None or reports.cut_s is not None:
-            return _ReportedEffect(None, f"{reports.cut or 'its sound was not heard'} before it had reported all of it")
-        if not reports.over and self._now_s < reports.closes_s:
-            return _ReportedEffect(None, "it still has time to report it")
+        if reports.cut_s is not None:
+            return _ReportedEffect(None, f"{reports.cut_reason} before the device had reported every wanted state")
+        if reports.closes_s is None:
+            return _ReportedEffect(None, "no start of the query was recorded")
+        if not reports.from_earlier_run and self._now_s < reports.closes_s:
+            return _ReportedEffect(None, "the device still has time to report it")
         return _ReportedEffect(
             EffectOutcome.PARTIAL if met_count else EffectOutcome.WRONG, f"{summary}, within {exact(until_s, 3)} s"
         )
 
 
-def right_of_known(evidence: Iterable[EffectEvidence]) -> Share:
+def right_effects(evidence: Iterable[EffectEvidence]) -> Share:
     """The share of right effects among those that are known. Open ones and "cannot tell" are left out."""
-    words = [effect.word for effect in evidence if effect.word is not EffectOutcome.UNKNOWN]
-    return Share(words.count(EffectOutcome.RIGHT), len(words))
+    outcomes = [effect.word for effect in evidence if effect.word is not EffectOutcome.UNKNOWN]
+    return Share(outcomes.count(EffectOutcome.RIGHT), len(outcomes))
 
 
-def due(check: EffectCheck, response_wall_s: float | None, zone: tzinfo | None = None) -> float | None:
+def visible_from_wall_s(check: EffectCheck, response_wall_s: float | None, zone: tzinfo | None = None) -> float | None:
     """The Unix time from which a person can see the effect; None without a question or a response."""
     if response_wall_s is None or not check.question:
         return None
@@ -255,14 +257,14 @@ def _reported_state(expected: StateWanted, states: list[tuple[StateTold, float]]
 
     states: (report, seconds after the query).
     """
-    of_name = [(state, after_s) for state, after_s in states if state.name == expected.name]
-    for state, after_s in of_name:
+    named_states = [(state, after_s) for state, after_s in states if state.name == expected.name]
+    for state, after_s in named_states:
         if expected.fits(state.name, state.value):
             return True, f"reported {_show(state.name, state.value)} {seconds(max(0.0, after_s))} after the query"
     aim = f"“{expected.value}”" if expected.value else "nothing"
-    if of_name:
+    if named_states:
         instead = "" if expected.value is None else f" instead of {aim}"
-        return False, f"reported {_show(of_name[-1][0].name, of_name[-1][0].value)}{instead}"
+        return False, f"reported {_show(expected.name, named_states[-1][0].value)}{instead}"
     return False, f"reported nothing about {expected.name}"
 
 
@@ -272,10 +274,10 @@ def _show(name: str, value: str) -> str:
 
 def _evidence_text(answer: EffectAnswered, device: _ReportedEffect) -> str:
     statement = f"{answer.by} looked: {answer.word.value}{_detail(answer)}"
-    if device.word is None:
+    if device.outcome is None:
         return statement
-    judgment = "says so too" if device.word is answer.word else f"says otherwise: {device.word.value}"
-    return f"{statement}; the device {judgment} ({device.words})"
+    judgment = "says so too" if device.outcome is answer.word else f"says otherwise: {device.outcome.value}"
+    return f"{statement}; the device {judgment} ({device.evidence})"
 
 
 def _detail(answer: EffectAnswered) -> str:

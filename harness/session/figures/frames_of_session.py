@@ -112,5 +112,6 @@ def _groups(trial: Trial, session: str, attempt: int) -> Groups:
         "session": session,
         "attempt": str(attempt),
     }
-    # A column of a list of recordings may have the same name.
-    return tuple((own_groups | dict(trial.conditions) | own_groups).items())
+    # A column of a list of recordings may have the name of a group, which it does not replace.
+    conditions = {name: label for name, label in trial.conditions if name not in own_groups}
+    return (*own_groups.items(), *conditions.items())

@@ -132,7 +132,7 @@ def _declared_limit(name: str, bound: float, result: LimitResult) -> DeclaredLim
         f"{SUBJECTS[key]} of {device}" if device else SUBJECTS[key],
         bound,
         result.found,
-        least=key.startswith("min_"),
+        is_minimum=key.startswith("min_"),
         unit=unit,
         interval=result.interval,
         of=result.of,
@@ -184,12 +184,12 @@ NamedResult = tuple[str, LimitResult]
 
 def _query_results(limits: Limits, totals: Totals, wake: WakeProgress | None) -> Iterator[NamedResult]:
     """Limits on queries. A result is settled if no trial that is left can change the verdict any more."""
-    unfinished, again, effects = totals.planned - totals.finished, totals.again, totals.effects
+    unfinished, to_rerun, effects = totals.planned - totals.finished, totals.to_rerun, totals.effects
 
     def share_result(name: str, share: Share) -> NamedResult:
         # Shares are compared as quotients, like the verdict: as a float, 0.56 * 25 is more than 14.
         bound = getattr(limits, name)
-        best_count = share.count + unfinished + again  # one that is played again may be in the total already
+        best_count = share.count + unfinished + to_rerun  # one that is played again may be in the total already
         settled = bound is not None and share.total > 0 and best_count / (share.total + unfinished) < bound
         return name, LimitResult(share.value, counted(share.total, "trial"), share.interval, settled)
 
@@ -202,7 +202,7 @@ def _query_results(limits: Limits, totals: Totals, wake: WakeProgress | None) ->
     yield share_result("min_intent_share", totals.understood.intents)
     for name, outcome in (("max_inconclusive", Outcome.INCONCLUSIVE), ("max_interrupted", Outcome.INTERRUPTED)):
         count, bound = totals.count(outcome), getattr(limits, name)
-        yield name, LimitResult(count, totals.finished_in_words, settled=bound is not None and count - again > bound)
+        yield name, LimitResult(count, totals.finished_in_words, settled=bound is not None and count - to_rerun > bound)
     if limits.max_first_attempt_wer is not None or limits.max_final_wer is not None:
         for name, words in zip(("max_first_attempt_wer", "max_final_wer"), words_of_session(totals, wake), strict=True):
             yield name, LimitResult(words.wer, counted(words.counts.words, "word"), words.interval)
@@ -284,7 +284,7 @@ def _sequential_tests(device: DeviceWake | None, stopping: Stopping) -> Iterator
                 SUBJECTS[f"{figure}_test"] + (f" of {device.device}" if device else ""),
                 wanted=1.0,
                 found=None if passed is None else float(passed),
-                least=True,
+                is_minimum=True,
                 settled=passed is not None,
                 may_stay_open=stopping.on_undecided is OnUndecided.PASS,
             )

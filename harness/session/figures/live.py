@@ -46,12 +46,12 @@ class LiveFigures:
         with self._lock:
             return self._wake.snapshot() if self._wake else WakeProgress()
 
-    def explained(self, seq: int) -> bool | None:
+    def is_explained(self, seq: int) -> bool | None:
         """As `ConductorContext.is_explained`."""
         with self._lock:
             return self._wake.is_explained(seq) if self._wake else False
 
-    def needless(self, trial: Trial) -> str:
+    def needless_reason(self, trial: Trial) -> str:
         """Why a listening trial need not be played any more; "" if it must be."""
         return why_needless(trial, self._test_figures(), self._scenario.stopping)
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.foreign import plain_text
 from harness.base.grouping import group_by
 from harness.model.frozen import frozen
-from harness.model.numbers import exact, fixed, percent, seconds
+from harness.model.numbers import exact
 from harness.model.observation import ResponseText, Wake
 from harness.model.record import (
     AttemptFinished,
@@ -28,10 +26,8 @@ from harness.model.record import (
 )
 from harness.model.scenario import RecognitionRule
 from harness.model.trial import Outcome, Trial
-from harness.session.log.reader import LogReader
 from harness.statistics.intervals import CONFIDENCE, Share, clopper_pearson
 from harness.statistics.isotonic import CRITICAL, crossing, falling_shares
-from harness.statistics.text import percent_interval
 from harness.transcripts.readings import without_beginning
 from harness.transcripts.recognition import readings_of
 
@@ -226,6 +222,15 @@ class MemoryFinding:
         return sum(level.shown.total for level in self.levels)
 
     @property
+    def exceeded_waits(self) -> Mapping[float, float]:
+        """Planned waits that were exceeded, because of a pause or a slow device → mean actual wait."""
+        waits_by_plan = group_by(
+            (point.planned_s, point.waited_s) for point in self.points if point.waited_s is not None
+        )
+        mean_waits = {planned_s: sum(waits) / len(waits) for planned_s, waits in sorted(waits_by_plan.items())}
+        return {planned_s: mean_s for planned_s, mean_s in mean_waits.items() if mean_s > planned_s + MAX_LATE_S}
+
+    @property
     def left_out(self) -> tuple[tuple[str, int], ...]:
         """Number of pairs that do not count, by cause code."""
         return tuple(Counter(point.why.partition(":")[0] for point in self.points if point.shown is None).items())
@@ -274,7 +279,7 @@ class MemoryFigures:
     @property
     def planned(self) -> int:
         """Number of pairs in the plan."""
-        return sum(bool(trial.memory and trial.memory.primed_by) for trial in self._trials.values())
+        return sum(trial.is_follow_up for trial in self._trials.values())
 
     def add(self, entry: Entry) -> None:
         """Takes one row; ignores one that it has seen."""
@@ -309,7 +314,7 @@ class MemoryFigures:
         points = []
         for trial in self._trials.values():
             takes = {n: take for n, take in self._takes.get(trial.id, {}).items() if take.finished is not None}
-            if takes and trial.memory is not None and trial.memory.primed_by:
+            if takes and trial.is_follow_up:
                 points.append(self._point(trial, takes[max(takes)]))
         return tuple(points)
 
@@ -398,14 +403,14 @@ def _pairs(waits: Iterable[tuple[float | None, bool | None]]) -> list[Pair]:
 def _no_wait_reason(pairs: Sequence[Pair], length: MemoryLength | None) -> str:
     """Why there is no recommended wait."""
     if length is None:
-        return "no pair counts"
+        return "none of the pairs counts"
     shortest_s, longest_s = min(pair.wait_s for pair in pairs), max(pair.wait_s for pair in pairs)
     if not any(pair.shown for pair in pairs):
         return f"no memory seen, even after {exact(shortest_s)} s"
     if length.bracket[1] is None:
-        return f"it remembers for longer than {exact(longest_s)} s, the longest wait"
+        return f"the device remembers for longer than {exact(longest_s)} s, the longest wait"
     if length.interval[1] is None:
-        return f"it may remember for longer than {exact(longest_s)} s: more pairs or longer waits are needed"
+        return f"the device may remember for longer than {exact(longest_s)} s: more pairs or longer waits are needed"
     long_s = exact(length.interval[1])
     return f"after every wait of {long_s} s or more, too many pairs show memory: longer waits are needed"
 
@@ -451,108 +456,3 @@ def _contains_phrase(answer: str, phrases: Iterable[str], rule: RecognitionRule)
         if reading and any(without_beginning(words[start:], reading) is not None for start in range(len(words))):
             return True
     return False
-
-
-def list_actual_waits(points: Iterable[MemoryPoint]) -> Mapping[float, float]:
-    """Planned waits that were exceeded, because of a pause or a slow device → mean actual wait."""
-    waits_by_plan = group_by((point.planned_s, point.waited_s) for point in points if point.waited_s is not None)
-    return {
-        planned_s: sum(waits) / len(waits)
-        for planned_s, waits in sorted(waits_by_plan.items())
-        if sum(waits) / len(waits) > planned_s + MAX_LATE_S
-    }
-
-
-BAR_CELLS = 30
-_SOURCE_NAMES = {
-    AnswerSource.DEVICE: "the device's own answer",
-    AnswerSource.TRANSCRIPTION: "our transcription of the answer",
-}
-
-
-def summary_lines(folder: Path) -> list[str]:
-    """A line for each device with memory trials. Reads the log again."""
-    with LogReader(folder) as reader:
-        figures = MemoryFigures.of(reader.entries())
-    memory_findings = find_memories(figures.points())
-    lines = [
-        f"memory               {plain_text(memory.device, 60)}: {length_text(memory.length)}; {recommendation(memory)}"
-        for memory in memory_findings
-    ]
-    return lines or [f"memory               n/a (0 of {figures.planned} pairs have ended)"]
-
-
-def block(finding: MemoryFinding, axis: str | None = None) -> Iterator[str]:
-    """The lines with results of one device: a bar for each wait, the length, and the line for its profile."""
-    label = f", {axis} {plain_text(finding.group, 60) or 'as it is'}" if axis else ""
-    yield f"device {plain_text(finding.device, 80)}{label}: {finding.counted} of {len(finding.points)} pairs count"
-    if finding.levels:
-        yield "     wait  share of pairs that remember (bar), and its interval (95 % exact, ·)"
-        yield from (_bar(level) for level in finding.levels)
-    yield f"  memory length      {length_text(finding.length)}"
-    if finding.to_wake is not None:
-        yield f"  to its wake event  {length_text(finding.to_wake)}"
-    yield f"  recommended        {recommendation(finding)}"
-    if finding.forgotten is not None and finding.forgotten.surer is not None:
-        wait_s, at_most = finding.forgotten.surer
-        yield f"  more cautious      {exact(wait_s)} s: at most {percent(at_most, 0)} of pairs show memory"
-    yield from _notes(finding)
-
-
-def length_text(estimate: MemoryLength | None) -> str:
-    """`between 6.5 and 8 s (95 % interval 5 to 10 s)`."""
-    if estimate is None:
-        return "n/a (no data)"
-    low, high = estimate.bracket
-    if high is None:
-        range_text = f"over {exact(low)} s"
-    else:
-        range_text = f"under {exact(high)} s" if low == 0 else f"between {exact(low)} and {exact(high)} s"
-    first, last = estimate.interval
-    within = f"{exact(first)} s and up" if last is None else f"{exact(first)} to {exact(last)} s"
-    return f"{range_text} (95 % interval {within})"
-
-
-def recommendation(finding: MemoryFinding) -> str:
-    """A line for the device profile, with its evidence as a comment; else n/a and the reason."""
-    forgotten_wait = finding.forgotten
-    if forgotten_wait is None:
-        return f"n/a ({finding.why})"
-    wait, left = exact(forgotten_wait.wait_s), forgotten_wait.left
-    later = f"{left.count} of {left.total} pairs did at {wait} s or more"
-    evidence = f"at {wait} s, at most {percent(forgotten_wait.at_most, 0)} show memory (95 %); {later}"
-    return f"context_wait_s: {wait}  # {evidence}"
-
-
-def _bar(level: WaitLevel) -> str:
-    share = level.shown
-    low, high = (round(end * BAR_CELLS) for end in level.interval)
-    full = round(BAR_CELLS * (share.value or 0.0))
-    cells = "█" * full + "".join("·" if low <= index < high else " " for index in range(full, BAR_CELLS))
-    shown = f"{share.count} of {share.total} ({percent_interval(level.interval, 0)})"
-    return f"  {fixed(level.wait_s, 1):>6} s  {cells}  {shown}"
-
-
-def _notes(finding: MemoryFinding) -> Iterator[str]:
-    sources = {point.source for point in finding.points if point.shown is not None and point.source is not None}
-    if sources:
-        names = (name for source, name in _SOURCE_NAMES.items() if source in sources)
-        yield f"  evidence           {' and '.join(names)}"
-    if finding.levels:
-        error_s = max((point.error_s for point in finding.points if point.shown is not None), default=0.0)
-        yield f"  waits              resolved to 0.1 s; the end of an answer is known to ± {seconds(error_s)}"
-    if finding.left_out:
-        why = ", ".join(f"{plain_text(code, 40)} {count}" for code, count in finding.left_out)
-        yield f"  do not count       {why}"
-    for planned_s, mean_s in list_actual_waits(finding.points).items():
-        yield f"  not reached        planned {exact(planned_s)} s, waited {fixed(mean_s, 1)} s on average"
-
-
-def blocks(findings: Iterable[MemoryFinding], axis: str | None = None) -> list[str]:
-    """The blocks of all devices, separated by empty lines."""
-    lines: list[str] = []
-    for finding in findings:
-        if lines:
-            lines.append("")
-        lines += block(finding, axis)
-    return lines

@@ -16,7 +16,7 @@ from harness.model.procedure import ProcedureName
 from harness.model.scenario import Scenario, TrialKind
 from harness.model.stimulus import NoiseKind
 from harness.model.trial import Outcome, Trial
-from harness.session.figures.effects import right_of_known
+from harness.session.figures.effects import right_effects
 from harness.session.figures.progress import Progress
 from harness.session.figures.requests import requests_asked, requests_of_session
 from harness.session.figures.trials import tested_attempts
@@ -139,7 +139,7 @@ class DeviceSession:
         keys = [
             (query.trial.id, response.take, response.attempt) for query in self.queries if (response := query.response)
         ]
-        effects = right_of_known(self.progress.effects[key] for key in keys if key in self.progress.effects)
+        effects = right_effects(self.progress.effects[key] for key in keys if key in self.progress.effects)
         return effects if effects.total else self.requests()[0]
 
     def first_sounds(self, condition: CallCondition) -> FirstSounds:
@@ -163,14 +163,14 @@ class Clause:
     """A clause of a procedure.
 
     - what: the property that it measures, in words. wanted: the criterion; "" without one.
-    - key: the scenario's key that provides for it. result: name of the column of the report with its result.
+    - key: the scenario's key that provides for it. column: column of the report that has its result.
     - judge: returns the result of a session.
     """
 
     what: str
     wanted: str
     key: str
-    result: str
+    column: str
     judge: Callable[[DeviceSession], ClauseResult]
 
 
@@ -180,7 +180,7 @@ class ClauseRow:
 
     device: str
     clause: Clause
-    found: ClauseResult
+    result: ClauseResult
 
 
 NOTHING = ClauseResult("nothing played")
@@ -274,7 +274,7 @@ def _judge_proof_of_life(session: DeviceSession) -> ClauseResult:
         for play in session.plays
         if play.kind is not TrialKind.AMBIENT and play.reading.hit is not None
     ]
-    before, after = any(at < min(starts) for at in wakes), any(at > max(starts) for at in wakes)
+    before, after = any(wake < min(starts) for wake in wakes), any(wake > max(starts) for wake in wakes)
     return ClauseResult(f"before: {_yes(before)}, after: {_yes(after)}", before and after)
 
 
@@ -356,7 +356,7 @@ CLAUSES: Mapping[ProcedureName, tuple[Clause, ...]] = {
             _missed_clause(_PLAYBACK, 0.33),
         ),
         Clause("utterances in each condition", "at least 30", "trials.repeat", "n", _judge_samples),
-        Clause("RAR: correct responses of requests", "", "trials.effect", "effects, requests whole", _judge_responses),
+        Clause("RAR: correct responses to requests", "", "trials.effect", "effects, requests whole", _judge_responses),
         Clause("WWDD: shortest pause before a request", "at most 1 s", "matrix.axes.gap_ms", "requests", _judge_pause),
         Clause("FAR in 24 h", "at most 3", "trials.hours", "false accepts", _accepts_clause(3, 24)),
         Clause("proof of life before and after the 24 h", "both", "trials.probe", "probes", _judge_proof_of_life),

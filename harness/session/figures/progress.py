@@ -40,7 +40,7 @@ from harness.model.time import MeasuredDuration
 from harness.model.trial import Outcome, Recognition, Trial
 from harness.session.disturbance import LateSound
 from harness.session.figures.connections import Connections, DeviceConnection
-from harness.session.figures.effects import AttemptKey, EffectRows, right_of_known
+from harness.session.figures.effects import AttemptKey, EffectRows, right_effects
 from harness.session.figures.requests import requests_asked
 from harness.session.figures.self_wakes import AnswersHeard, SelfWakes
 from harness.session.figures.trials import (
@@ -70,7 +70,7 @@ class Totals:
     """Number of planned probes."""
     finished: int = 0
     """Number of finished trials, including probes."""
-    again: int = 0
+    to_rerun: int = 0
     """Number of finished trials that will be played again."""
     by_outcome: tuple[tuple[Outcome, int], ...] = ()
     """(outcome, number of trials) for outcomes that occurred, in the order of `Outcome`."""
@@ -114,7 +114,8 @@ class Totals:
         """
         assessed = self.recognised.total
         unrecognised = ((None, Share(assessed - self.recognised.count, assessed)),) if assessed else ()
-        return (*((attempts, Share(n, assessed)) for attempts, n in self.attempts_to_recognition), *unrecognised)
+        shares = ((attempts, Share(count, assessed)) for attempts, count in self.attempts_to_recognition)
+        return (*shares, *unrecognised)
 
     @property
     def finished_in_words(self) -> str:
@@ -129,12 +130,12 @@ class Totals:
 def totals_of(trials: Iterable[TrialProgress]) -> Totals:
     """The results over `trials`, each by its latest finished take."""
     trials = list(trials)
-    planned = probes = again = decided = answered = to_judge = judged = 0
+    planned = probes = to_rerun = decided = answered = to_judge = judged = 0
     outcomes: Counter[Outcome] = Counter()
     latencies: list[MeasuredDuration] = []
     delays: list[MeasuredDuration] = []
     sounds: list[MeasuredDuration | None] = []
-    heard: list[TranscribedTrial] = []
+    transcripts: list[TranscribedTrial] = []
     disturbed = Share()
     has_unrecorded_sound = False
     for trial in trials:
@@ -144,13 +145,13 @@ def totals_of(trials: Iterable[TrialProgress]) -> Totals:
         if take is None or take.outcome is None:
             continue
         outcomes[take.outcome] += 1
-        again += trial.state is not TrialState.FINISHED
+        to_rerun += trial.state is not TrialState.FINISHED
         ended = [attempt.verdict for attempt in take.attempts if attempt.verdict is not None]
         disturbed += Share(sum(bool(row.disturbed) for row in ended), len(ended))
         if trial.trial.memory is not None:  # two repeated queries would outweigh the scenario's own
             continue
         if (query := query_transcript(trial)) is not None:
-            heard.append(query)
+            transcripts.append(query)
         verdict = take.deciding.verdict if take.deciding else None
         if take.outcome in DECIDED and trial.trial.listening is None:
             decided += trial.trial.responds
@@ -167,18 +168,18 @@ def totals_of(trials: Iterable[TrialProgress]) -> Totals:
         if (response := trial.response) is not None:
             to_judge += 1
             judged += any(row.status is JudgmentStatus.SUBMITTED for row in response.judgments)
-    words = words_of(heard)
+    words = words_of(transcripts)
     recognised, attempts = recognised_of(trials)
     return Totals(
         planned=planned,
         probes=probes,
         finished=outcomes.total(),
-        again=again,
+        to_rerun=to_rerun,
         by_outcome=tuple((outcome, outcomes[outcome]) for outcome in Outcome if outcomes[outcome]),
         recognised=recognised,
         first_attempt=Share(attempts[1], recognised.total),
         answered=Share(answered, decided),
-        attempts_to_recognition=tuple(sorted((number, n) for number, n in attempts.items() if n)),
+        attempts_to_recognition=tuple(sorted((number, count) for number, count in attempts.items() if count)),
         latency=latency_figures(latencies),
         first_sounds=FirstSounds() if has_unrecorded_sound else FirstSounds.of(sounds),
         wake_delay=latency_figures(delays),
@@ -292,7 +293,7 @@ class Progress:
     """For each device that reports wake events, those during answers of itself and of other devices."""
     connections: tuple[DeviceConnection, ...] = ()
     """Lost connections and restarts of each device, and the attempts that they interrupted."""
-    unplaced: int = 0
+    unplanned_rows: int = 0
     """Number of rows that name an unplanned trial; more than 0 means that the log is damaged."""
     paused: Paused | None = None
     """The row of the present pause; None if there is none."""
@@ -364,7 +365,7 @@ class SessionFigures:
 
     def __init__(self) -> None:
         self._seq = 0
-        self._head = Progress()
+        self._progress = Progress()
         self._running_trial: str | None = None
         self._last_response: tuple[str, int, int] | None = None
         self._last_frame: tuple[str, int, int] | None = None
@@ -401,29 +402,29 @@ class SessionFigures:
         self._connections.add(entry.record, last_s)
         match entry.record:
             case SessionStarted() as started:
-                self._head = replace(self._head, session=started)
+                self._progress = replace(self._progress, session=started)
             case EngineStarted(clock_speed=speed):
                 self._earlier_runs_s += self._lasted_s(last_s)
                 self._begin_run(entry.at_s, speed)
             case Paused() as paused:
                 self._pause_began_s = entry.at_s
-                self._head = replace(self._head, pauses=self._head.pauses + 1, paused=paused)
+                self._progress = replace(self._progress, pauses=self._progress.pauses + 1, paused=paused)
             case Resumed():
                 if self._pause_began_s is not None:
                     self._paused_s += entry.at_s - self._pause_began_s
                 self._pause_began_s = None
-                self._head = replace(self._head, paused=None)
+                self._progress = replace(self._progress, paused=None)
             case PowerSwitched(on=False) as switched:
                 self._count_power_cycle(switched)
             case BenchChecked(check=check) as row:
-                counts = {check_count.check: check_count for check_count in self._head.bench_checks}
+                counts = {check_count.check: check_count for check_count in self._progress.bench_checks}
                 counts[check] = counts.get(check, CheckCount(check)).with_check(row)
-                self._head = replace(self._head, bench_checks=tuple(counts.values()))
+                self._progress = replace(self._progress, bench_checks=tuple(counts.values()))
             case FaultMet(source=source):
-                failed = self._head.engine_failed or source == "engine"
-                self._head = replace(self._head, faults=self._head.faults + 1, engine_failed=failed)
+                failed = self._progress.engine_failed or source == "engine"
+                self._progress = replace(self._progress, faults=self._progress.faults + 1, engine_failed=failed)
             case SessionFinished(reason=reason):
-                self._head = replace(self._head, finished=reason, paused=None)
+                self._progress = replace(self._progress, finished=reason, paused=None)
                 self._running_trial = None
             case TrialStarted(trial_id=trial_id):
                 self._trial_began_s, self._paused_s = entry.at_s, 0.0
@@ -447,15 +448,17 @@ class SessionFigures:
         # A run that ended abruptly leaves no pause or pace.
         self._trial_began_s = self._pause_began_s = None
         self._speed = clock_speed
-        self._head = replace(self._head, runs=self._head.runs + 1, paused=None, finished=None, engine_failed=False)
+        self._progress = replace(
+            self._progress, runs=self._progress.runs + 1, paused=None, finished=None, engine_failed=False
+        )
         self._running_trial = None
 
     def _count_power_cycle(self, switched: PowerSwitched) -> None:
-        cycles = {device: (count, faults) for device, count, faults in self._head.power_cycles}
+        cycles = {device: (count, faults) for device, count, faults in self._progress.power_cycles}
         count, faults = cycles.get(switched.device, (0, 0))
         cycles[switched.device] = (count + 1, faults + switched.after_fault)
         power_cycles = tuple((device, count, faults) for device, (count, faults) in cycles.items())
-        self._head = replace(self._head, power_cycles=power_cycles)
+        self._progress = replace(self._progress, power_cycles=power_cycles)
 
     def _time_trial(self, trial_id: str, ended_s: float) -> None:
         """Records how long a trial took in real time, without pauses, if its start is known."""
@@ -479,12 +482,12 @@ class SessionFigures:
                 self._late_blocks += count
                 self._late_reports[source] += 1
             case HostStalled(lasted_s=lasted_s):
-                head, longest_s = self._head, max(self._head.longest_stall_s, lasted_s)
-                self._head = replace(head, stalls=head.stalls + 1, longest_stall_s=longest_s)
+                progress, longest_s = self._progress, max(self._progress.longest_stall_s, lasted_s)
+                self._progress = replace(progress, stalls=progress.stalls + 1, longest_stall_s=longest_s)
             case DeviceDescribed() as described:
-                self._head = replace(self._head, boards=_add_board(self._head.boards, described))
+                self._progress = replace(self._progress, boards=_add_board(self._progress.boards, described))
             case Unread(count=count):
-                self._head = replace(self._head, unread=self._head.unread + count)
+                self._progress = replace(self._progress, unread=self._progress.unread + count)
             case _:
                 self._connections.observe(observation)
 
@@ -507,7 +510,7 @@ class SessionFigures:
             self._totals = totals_of(self._session_trials.trials)
         effects = self._effects.evidence(self._later_rows)  # each time, because time alone may decide one
         return replace(
-            self._head,
+            self._progress,
             seq=self._seq,
             running=self._running_trial,
             last_response=self._last_response,
@@ -516,7 +519,7 @@ class SessionFigures:
                 self._late_blocks, tuple(self._late_reports.items()), self._earlier_runs_s + self._lasted_s(self._now_s)
             ),
             trials=self._session_trials.trials,
-            unplaced=self._session_trials.unplaced,
+            unplanned_rows=self._session_trials.unplanned_rows,
             totals=replace(self._totals, effects=self._effect_share(effects)),
             pace_s=sum(self._pace) / len(self._pace) if self._pace else None,
             kind_paces={
@@ -534,7 +537,7 @@ class SessionFigures:
         """The share of right effects of first responses to what the scenario checks."""
         responses = [trial.response for trial in self._session_trials.trials if trial.trial.effect is not None]
         keys = [(response.trial.id, response.take, response.attempt) for response in responses if response is not None]
-        return right_of_known(effects[key] for key in keys if key in effects)
+        return right_effects(effects[key] for key in keys if key in effects)
 
     def _add_to_trials(self, row: Record) -> bool:
         """Adds a row that may be about a trial. Returns whether it changes a trial."""
@@ -551,10 +554,10 @@ def normalisation_of(progress: Progress) -> str:
 
 def _add_board(boards: tuple[DeviceDescribed, ...], new: DeviceDescribed) -> tuple[DeviceDescribed, ...]:
     """Adds new identity data: fills gaps, and keeps contradictions as separate entries."""
-    before = next((board for board in reversed(boards) if board.source == new.source), None)
-    if before is None:
+    latest = next((board for board in reversed(boards) if board.source == new.source), None)
+    if latest is None:
         return (*boards, new)
-    merged = replace(new, firmware=new.firmware or before.firmware, serial=new.serial or before.serial)
-    if before.firmware in ("", merged.firmware) and before.serial in ("", merged.serial):
-        return tuple(merged if board is before else board for board in boards)
+    merged = replace(new, firmware=new.firmware or latest.firmware, serial=new.serial or latest.serial)
+    if latest.firmware in ("", merged.firmware) and latest.serial in ("", merged.serial):
+        return tuple(merged if board is latest else board for board in boards)
     return (*boards, merged)

@@ -265,7 +265,7 @@ class SessionTrials:
 
     def __init__(self, words: Callable[[Trial, AttemptFinished], WordCounts | None] | None = None) -> None:
         self.session: SessionStarted | None = None
-        self.unplaced = 0
+        self.unplanned_rows = 0
         """Number of rows that name a trial that is not planned."""
         self._words = words
         self._trials: dict[str, TrialProgress] = {}
@@ -307,7 +307,8 @@ class SessionTrials:
     def _find(self, trial_id: str) -> TrialProgress | None:
         """The trial that a row names; None if it is not planned, which is counted. Life checks do not count."""
         trial = self._trials.get(trial_id)
-        self.unplaced += trial is None and not trial_id.startswith(LIFE_CHECK)
+        if trial is None and not trial_id.startswith(LIFE_CHECK):
+            self.unplanned_rows += 1
         return trial
 
     def _apply(self, trial: TrialProgress, row: TrialRow) -> TrialProgress:
@@ -412,8 +413,8 @@ def query_transcript(trial: TrialProgress) -> TranscribedTrial | None:
     attempts = tested_attempts(take)
     if not attempts:
         return None
-    last = next((_transcript_of(attempt) for attempt in attempts if attempt.attempt == take.deciding_attempt), None)
-    return TranscribedTrial(trial.trial, trial.trial.device, _transcript_of(attempts[0]), last)
+    final = next((_transcript_of(attempt) for attempt in attempts if attempt.attempt == take.deciding_attempt), None)
+    return TranscribedTrial(trial.trial, trial.trial.device, _transcript_of(attempts[0]), final)
 
 
 def _expects_transcripts(trial: Trial) -> bool:
@@ -455,12 +456,12 @@ def words_of(trials: Iterable[TranscribedTrial]) -> FirstAndFinalWords:
 
 
 def _words(attempts: Iterable[tuple[str, AttemptTranscript]]) -> GroupTranscripts:
+    """The words of these attempts, added up. attempts: (id of the query, transcript)."""
     from harness.transcripts.recognition import GroupTranscripts
 
-    pairs = list(attempts)
-    return GroupTranscripts.of(
-        ((query, attempt.counts) for query, attempt in pairs), sum(attempt.typed for _, attempt in pairs)
-    )
+    transcripts = list(attempts)
+    typed_count = sum(transcript.typed for _, transcript in transcripts)
+    return GroupTranscripts.of(((query, transcript.counts) for query, transcript in transcripts), typed_count)
 
 
 def by_group(trials: Iterable[TranscribedTrial], grouping: str) -> tuple[tuple[str, FirstAndFinalWords], ...]:

@@ -107,9 +107,9 @@ def clip_samples(folder: Path, clip: Clip) -> npt.NDArray[np.float32]:
     try:
         with soundfile.SoundFile(clip_file(folder, clip)) as sound:
             if (sound.frames, sound.channels, sound.samplerate) != (clip.samples, 1, clip.rate_hz):
-                raise LogError("is not as long as its row says, or has another rate")
+                raise LogError("is not as long as its row says, or has a different sample rate")
             if sound.frames > MAX_SAMPLES:
-                raise LogError(f"has {sound.frames} samples; at most {MAX_SAMPLES} are read")
+                raise LogError(f"has {sound.frames:,} samples; at most {MAX_SAMPLES:,} are read")
             samples: npt.NDArray[np.float32] = sound.read(dtype="float32")
     except (soundfile.LibsndfileError, OSError) as error:
         raise LogError(f"cannot be read: {error}") from error

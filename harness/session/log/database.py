@@ -264,7 +264,7 @@ class SqliteLog:
                 if not self._rescued:
                     self._rescue()
             except LogError as failed:
-                remedy = f"If the folder was moved, resume it there. Its rows cannot be kept next to it: {failed.what}"
+                remedy = f"If the folder was moved, resume it there. Its rows could not be rescued: {failed.what}"
                 return LogError(error.what, remedy=remedy)
             return error
         return None
@@ -322,7 +322,9 @@ def resume_lock(session: SessionFolder) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
         yield
     except BlockingIOError as error:
-        raise LogError(f"{session.path} is running", remedy="Wait until it ends: harness run attach SESSION") from error
+        raise LogError(
+            f"{session.path} is running", remedy="Wait until the run has ended. Watch it: harness run attach SESSION"
+        ) from error
     finally:
         if handle >= 0:
             _unlock(handle)

@@ -39,7 +39,7 @@ from harness.base.row_store import (
 from harness.base.whole_file import disk_errors
 from harness.model.errors import LogError, SoundGone
 from harness.model.frozen import frozen
-from harness.model.numbers import counted, exact
+from harness.model.numbers import counted, data_size, exact
 from harness.model.record import (
     Entry,
     RatingRecord,
@@ -123,7 +123,7 @@ def check(folder: Path) -> LogFindings:
     started = log.entries[0].record if log.entries else None
     damage = [*log.damage, *_files_damage(session, started, log.sealed)]
     clips = list(named_clips(log.entries))
-    clip_notes = list(_left_overs(session, {clip.name for _, clip in clips}))
+    clip_notes = list(_leftover_notes(session, {clip.name for _, clip in clips}))
     _check_clips(session, clips, damage, clip_notes)
     tied = isinstance(started, SessionStarted) and started.tied
     judgments = _check_judgments(session, damage, tied=tied)
@@ -148,10 +148,11 @@ def _check_clips(session: SessionFolder, clips: list[tuple[int, Clip]], damage: 
     notes += [f"clip {name} {redaction.what}" for name, redaction in redaction_by_clip.items()]
     unredacted = {clip.name for _, clip in clips if _is_unredacted(session, clip, redaction_by_clip)}
     notes += [
-        f"clip {name} still has the sound to be redacted: run harness admin redact again" for name in sorted(unredacted)
+        f"clip {name} still has the sound to be redacted. Run again: harness admin redact"
+        for name in sorted(unredacted)
     ]
     if undeleted := [name for name in removal_by_clip if (session.clips / name).is_file()]:
-        notes.append(f"{counted(len(undeleted), 'clip')} to be removed still exist: run harness admin purge again")
+        notes.append(f"{counted(len(undeleted), 'clip')} to be removed still exist. Run again: harness admin purge")
 
 
 def _is_unredacted(session: SessionFolder, clip: Clip, redaction_by_clip: Mapping[str, Redaction]) -> bool:
@@ -180,7 +181,7 @@ def _check_judgments(session: SessionFolder, damage: list[str], *, tied: bool) -
         return None
     damage += [f"{path.name}: {line}" for line in file.damage]
     damage += [
-        f"{path.name}: row {entry.seq} ({entry.record.kind}) does not belong there"
+        f"{path.name}: row {entry.seq} ({entry.record.kind}) does not belong in this file"
         for entry in file.entries
         if not isinstance(entry.record, RatingRecord)
     ]
@@ -317,13 +318,13 @@ def _files_damage(session: SessionFolder, started: Record | None, sealed: bool) 
             elif not path.is_file():
                 yield f"{name} is missing"
             elif _sha256(path) != sha256:
-                yield f"{name} is not what the session began with: its SHA-256 differs"
+                yield f"{name} has changed since the session began: its SHA-256 differs"
     if not started.files:
         return  # an earlier version listed none
     session_files = {session.path / name for name, _ in started.files}
     for path in sorted(session.inputs.rglob("*")):
         if path not in session_files and (path.is_symlink() or not path.is_dir()):
-            yield f"{path.relative_to(session.path)} was added: the session began without it"
+            yield f"{path.relative_to(session.path)} was added after the session began"
 
 
 def _sha256(path: Path) -> str:
@@ -349,7 +350,7 @@ def combine_findings(
     )
 
 
-def _left_overs(session: SessionFolder, clip_names: set[str]) -> Iterator[str]:
+def _leftover_notes(session: SessionFolder, clip_names: set[str]) -> Iterator[str]:
     """Notes on files among the clips that no row names."""
     for path in sorted(session.clips.glob("*.flac")):
         if path.name not in clip_names:
@@ -461,7 +462,7 @@ def read_clip(folder: Path, clip: Clip) -> Waveform:
     """
     problem = clip_damage(folder, clip)
     if problem == MISSING and (removal := removals(folder.parent).get(clip.name)):
-        raise SoundGone(f"the sound {removal}", remedy="All results of the session remain")
+        raise SoundGone(f"the sound {removal}", remedy="The results of the session are still available")
     if problem and clip_damage(folder, _as_redacted(clip, redactions(folder.parent))):
         raise LogError(
             f"{folder / clip.name} {problem}", remedy="See all damage with: harness report show SESSION --check"
@@ -502,7 +503,9 @@ def stored_bytes(folder: Path) -> bytes:
     except OSError as error:
         raise LogError(f"{path} cannot be read: {error.strerror}", remedy="Start a new session") from error
     if len(content) > _MAX_STORED_BYTES:
-        raise LogError(f"{path} is damaged: it is larger than {_MAX_STORED_BYTES} bytes", remedy="Start a new session")
+        raise LogError(
+            f"{path} is damaged: it is larger than {data_size(_MAX_STORED_BYTES)}", remedy="Start a new session"
+        )
     return content
 
 

@@ -58,7 +58,7 @@ MISSES_BEATS_S = 12.0
 
 
 class SimulatedRoom:
-    """The room with its loudspeakers, microphone and devices. `sinks` is empty while no engine runs."""
+    """The room with its loudspeakers, microphone and devices. `sink` is None while no engine runs."""
 
     def __init__(self, world: SimulatedThreads, seed: int) -> None:
         self.world, self.seed = world, seed

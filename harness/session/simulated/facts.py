@@ -72,6 +72,7 @@ class Truth:
     wakes: list[dict[str, Any]] = field(default_factory=list)
     """Wake events of devices: when they really happened, and which time the device states."""
     answers: list[dict[str, Any]] = field(default_factory=list)
+    """Answers of devices: when they really began and ended, and to which sound."""
     deaf: list[dict[str, Any]] = field(default_factory=list)
     """Times in which a device did not listen, or in which its reports could not reach its driver."""
     deaths: list[dict[str, Any]] = field(default_factory=list)

@@ -70,7 +70,7 @@ class PlayedNight:
     spoiled: Counter[str] = field(default_factory=Counter)
 
 
-class Lengths:
+class LengthRenderer:
     """Implements `ports.Renders`: each voice speaks every text only once; later stimuli reuse its length and parts."""
 
     def __init__(self, renders: Renders) -> None:

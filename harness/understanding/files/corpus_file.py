@@ -28,11 +28,11 @@ NUMBERED_FORMATS = frozenset({CorpusFormat.BIO, CorpusFormat.TXT})
 _SPLIT_ORDER = ("train", "dev", "valid", "validation", "test")
 
 
-def corpus_format_of(path: Path, name: str = "", option: str = "--format") -> CorpusFormat:
+def corpus_format_of(path: Path, name: str = "", option: str | None = None) -> CorpusFormat:
     """The format of a file by its suffix, or of a folder by its files. InputError if neither determines it.
 
     - name: name of the file in messages; "" for its path.
-    - option: the option that sets the format, for remedies.
+    - option: the option that sets the format, for remedies; None if the command has none.
     """
     place = Place(name or str(path))
     try:
@@ -46,11 +46,12 @@ def corpus_format_of(path: Path, name: str = "", option: str = "--format") -> Co
             if not formats:
                 raise InputError(f"the folder has no {SEQ_IN}", place=place, remedy=_FOLDER_LAYOUT)
             problem = f"the folder has splits in several formats: {', '.join(formats)}"
-            raise InputError(problem, place=place, remedy=f"Give {option} {'|'.join(formats)}")
+            remedy = f"Add {option} {'|'.join(formats)}" if option else "Choose a folder with splits of a single format"
+            raise InputError(problem, place=place, remedy=remedy)
         if not path.exists():
             raise InputError("the file or folder does not exist", place=place, remedy="Check the path")
     except (OSError, ValueError) as error:
-        problem = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
+        problem = f"the file or folder cannot be read: {getattr(error, 'strerror', None) or error}"
         raise InputError(problem, place=place, remedy="Check the path and its permissions") from error
     suffix = path.suffix.lower().removeprefix(".")
     if suffix in (CorpusFormat.JSONL, CorpusFormat.CSV, CorpusFormat.TXT, CorpusFormat.TRN):
@@ -58,13 +59,16 @@ def corpus_format_of(path: Path, name: str = "", option: str = "--format") -> Co
     problem = (
         f"the suffix {shown('.' + suffix)} is not a known format"
         if suffix
-        else "the name has no suffix that shows its format"
+        else "the name has no suffix, so the format is unknown"
     )
-    raise InputError(problem, place=place, remedy=f"Give {option} {'|'.join(CorpusFormat)}")
+    remedy = (
+        f"Add {option} {'|'.join(CorpusFormat)}" if option else "Choose a .jsonl, .csv, .txt or .trn file, or a folder"
+    )
+    raise InputError(problem, place=place, remedy=remedy)
 
 
 _FOLDER_LAYOUT = (
-    f"Put {SEQ_IN}, {SEQ_OUT} and {LABEL} there, or in folders train, dev and test in it, or a .jsonl for each"
+    f"Add {SEQ_IN}, {SEQ_OUT} and {LABEL}, or folders train, dev and test with these files, or a .jsonl for each split"
 )
 
 
@@ -92,22 +96,22 @@ def read_corpus(
     split: str | None = None,
     *,
     name: str = "",
-    option: str = "--format",
+    option: str | None = None,
 ) -> Corpus:
     """The utterances of a file, of a folder, or of one split of a folder. InputError, InputProblems.
 
     - format: None if the suffix or the files of the folder determine it.
     - split: train, dev (or valid), test, or any other. None for all; each utterance then has a group `split`.
     - name: name in messages, if it differs from the path.
-    - option: the option that sets the format, for remedies.
+    - option: as for `corpus_format_of`.
     """
     source = name or str(path)
     file_format = format or corpus_format_of(path, source, option)
     splits = _split_paths(path, file_format, source)
     if not splits:
         if split is not None:
-            problem = f"there is no split {shown(split)}: {'the folder' if path.is_dir() else 'this'} has no splits"
-            raise InputError(problem, place=Place(source), remedy="Omit --split, or give a folder of splits")
+            problem = f"there is no split {shown(split)}: {'the folder' if path.is_dir() else 'a file'} has no splits"
+            raise InputError(problem, place=Place(source), remedy="Remove --split, or choose a folder with splits")
         return Corpus(source, tuple(_read_file(path, file_format, source)))
     if split is not None:
         names = (split, *DEV_SPLITS) if split in DEV_SPLITS else (split,)
@@ -125,10 +129,15 @@ def read_corpus(
     return Corpus(source, tuple(utterances))
 
 
-def read_splits(path: Path, format: CorpusFormat | None = None, *, name: str = "") -> dict[str, Corpus]:
-    """The splits of a folder, with train, dev and test first. Anything else is one split with the name ""."""
+def read_splits(
+    path: Path, format: CorpusFormat | None = None, *, name: str = "", option: str | None = None
+) -> dict[str, Corpus]:
+    """The splits of a folder, with train, dev and test first. Anything else is one split with the name "".
+
+    Other arguments as for `read_corpus`.
+    """
     source = name or str(path)
-    file_format = format or corpus_format_of(path, source)
+    file_format = format or corpus_format_of(path, source, option)
     splits = _split_paths(path, file_format, source)
     if not splits:
         return {"": read_corpus(path, file_format, name=source)}
@@ -150,7 +159,7 @@ def _split_paths(path: Path, file_format: CorpusFormat, name: str) -> dict[str, 
             else f"the folder has no .{file_format} file"
         )
         raise InputError(
-            problem, place=Place(name), remedy="Put a folder or file for each split there: train, dev, test"
+            problem, place=Place(name), remedy="Add a folder or file for each split, such as train, dev and test"
         )
     return splits
 
@@ -170,7 +179,7 @@ def _read_file(path: Path, file_format: CorpusFormat, name: str) -> list[Utteran
     match file_format:
         case CorpusFormat.BIO:
             if not path.is_dir():
-                remedy = f"Give the folder that contains {SEQ_IN}"
+                remedy = f"Choose the folder that contains {SEQ_IN}"
                 raise InputError("this is a file, not a folder", place=Place(name), remedy=remedy)
             return read_bio_folder(path, name)
         case CorpusFormat.JSONL:
@@ -214,4 +223,6 @@ def _refuse_duplicate_ids(utterances: list[Utterance]) -> None:
     for utterance in utterances:
         if (original := first_by_id.setdefault(utterance.id, utterance)) is not utterance:
             problem = f"the id {shown(utterance.id)} is already in {original.place}"
-            raise InputError(problem, place=utterance.place, remedy="Rename one, or choose one split: --split")
+            raise InputError(
+                problem, place=utterance.place, remedy="Rename one of the two, or choose a split with --split"
+            )

@@ -72,7 +72,7 @@ def numbered_lines(path: Path, name: str, problems: Problems) -> Iterator[str | 
         raise InputError(problem, place=place, remedy="Check the path and its permissions") from error
 
 
-_BIO_EXAMPLE = "Write O, B-concept or I-concept for each word"
+_BIO_EXAMPLE = "Use O, B-concept or I-concept for each word"
 _FILE_ENDED = object()
 
 
@@ -104,7 +104,7 @@ def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[U
         tags = shared_values.tags(row[SEQ_OUT] or "", number) if SEQ_OUT in row else None
         if tags is not None and len(tags) != len(words):
             problem = f"{_counted_noun(len(tags), 'tag')}, but {SEQ_IN} has {_counted_noun(len(words), 'word')}"
-            problems[SEQ_OUT].add(number, 0, problem, "Write one tag for each word, separated by single spaces")
+            problems[SEQ_OUT].add(number, 0, problem, "Use one tag for each word, separated by single spaces")
             continue
         intents = shared_values.intents(row[LABEL] or "") if LABEL in row else None
         place = Place(names[SEQ_IN], number)
@@ -177,7 +177,7 @@ def _check_lengths(counts: dict[str, int], problems: dict[str, Problems], names:
         if lines != counts[SEQ_IN]:
             problem = f"{_counted_noun(lines, 'line')}, but {SEQ_IN} has {counts[SEQ_IN]:,}"
             first_line = min(lines, counts[SEQ_IN]) + 1
-            remedy = "Each line is one utterance: check whether a file was cut off"
+            remedy = "Each line must be one utterance. Check whether a file was cut off"
             problems[file_name].add_error(InputError(problem, place=Place(names[file_name], first_line), remedy=remedy))
 
 
@@ -189,7 +189,7 @@ ID, INTENT, TEXT = "id", "intent", "text"
 _INTENT_HEADERS = frozenset({INTENT, "intents", "intention", "intentions", "intentlabel", "intentlabels", "intentname"})
 _ANNOTATION_COLUMNS = ("slots", "tags")
 """Names of columns that would be annotations in other formats. As groups, they would be lost without a word."""
-_CSV_EXAMPLE = "Write a header, then a row for each utterance: id,intent"
+_CSV_EXAMPLE = "Begin with the header id,intent, then add a row for each utterance"
 
 
 def read_intents_csv(text: str, name: str) -> list[Utterance]:
@@ -210,7 +210,7 @@ def read_intents_csv(text: str, name: str) -> list[Utterance]:
     for line, row in rows:
         if len(row) != len(columns):
             problem = f"{_counted_noun(len(row), 'field')}, but the header has {len(columns)}"
-            problems.add(line, 0, problem, "Quote fields with commas, and check whether the file was cut off")
+            problems.add(line, 0, problem, "Quote fields that contain commas, and check whether the file was cut off")
             continue
         id_ = without_mark(row[id_column].strip())
         if not id_:
@@ -238,8 +238,10 @@ def is_intents_file(text: str, name: str) -> bool:
     """
     _, row = next(iter(CsvRows.of(text, Problems(name), separator_of(name))), (0, []))
     columns = ["".join(field.split()).lower().replace("_", "") for field in row]
-    if not _INTENT_HEADERS.isdisjoint(columns) or columns[:1] != [ID]:
-        return not _INTENT_HEADERS.isdisjoint(columns)
+    if not _INTENT_HEADERS.isdisjoint(columns):
+        return True
+    if columns[:1] != [ID]:
+        return False
     from harness.transcripts.files.lists import is_header  # here, since few corpora have texts alone
 
     return not is_header(row)
@@ -265,18 +267,18 @@ def _check_header(columns: list[str], line: int, problems: Problems) -> None:
     for name in (ID, INTENT):
         if name not in columns:
             separator = next((mark for mark in ";\t" if any(mark in column for column in columns)), "")
-            hint = "; separate columns by commas" if separator else ""
+            hint = ". Separate columns with commas" if separator else ""
             problem = f"the header has no column {name}: found {shown(','.join(columns))}; expected {ID},{INTENT}"
             problems.add(line, 0, problem, f"{_CSV_EXAMPLE}{hint}")
             return
     for index, name in enumerate(columns):
         if not name:
-            problems.add(line, 0, f"column {index + 1} has no name", "Name it, or remove its comma from every row")
+            problems.add(line, 0, f"column {index + 1} has no name", "Add a name, or remove the column from every row")
         elif columns.index(name) < index:
-            problems.add(line, 0, f"two columns have the name {shown(name)}", "Rename one")
+            problems.add(line, 0, f"two columns have the name {shown(name)}", "Rename one of them")
         elif name.lower() in _ANNOTATION_COLUMNS:
-            remedy = "Write slots as JSONL, or rename the column if results are to be grouped by it"
-            problems.add(line, 0, f"a CSV file of intents has no slots, but a column {shown(name)}", remedy)
+            remedy = "Use JSONL for slots. If the column names groups, rename it"
+            problems.add(line, 0, f"a CSV file of intents cannot have slots, but it has a column {shown(name)}", remedy)
 
 
 KEYS = ("id", "text", "intents", "tags", "slots", "groups", "scores", "cost")
@@ -321,10 +323,10 @@ def _decode(decoder: json.JSONDecoder, line: str) -> dict[str, Any]:
     try:
         value = decoder.decode(line.strip())
     except json.JSONDecodeError as error:
-        ended = error.pos >= len(line.strip()) or error.msg.startswith("Unterminated")
-        if ended:
+        is_cut_off = error.pos >= len(line.strip()) or error.msg.startswith("Unterminated")
+        if is_cut_off:
             raise _LineError(
-                "the line ends within its object", "Check whether the file was cut off, or complete it"
+                "the line ends within an object", "Check whether the file was cut off, or complete the object"
             ) from error
         raise _LineError(f"not JSON at character {error.pos + 1}: {error.msg}") from error
     except RecursionError as error:
@@ -342,7 +344,7 @@ def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise _LineError(f"the key {shown(twice)} occurs twice", "Keep one of them")
+        raise _LineError(f"the key {shown(twice)} occurs twice", "Remove one of the two")
     return mapping
 
 
@@ -424,13 +426,11 @@ def _read_tags(entry: object, words: tuple[str, ...], strings: dict[str, str]) -
     for tag_number, value in enumerate(_read_list(entry, "tags"), 1):
         tag = _read_text(value, "tags")
         if tag not in strings and (not is_bio(tag) or len(split_words(tag)) != 1):
-            raise _LineError(
-                f"tag {tag_number}, {shown(tag)}, is not a BIO tag", "Write O, B-concept or I-concept for each word"
-            )
+            raise _LineError(f"tag {tag_number}, {shown(tag)}, is not a BIO tag", _BIO_EXAMPLE)
         tags.append(strings.setdefault(tag, tag))
     if len(tags) != len(words):
         problem = f"{_counted_noun(len(tags), 'tag')} for {_counted_noun(len(words), 'word')}"
-        raise _LineError(problem, "Write one tag for each word of the text")
+        raise _LineError(problem, "Use one tag for each word of the text")
     return tuple(tags)
 
 
@@ -447,10 +447,10 @@ def _read_slots(entry: object, word_count: int | None) -> tuple[Slot, ...]:
         value = None if slot.get("value") is None else _read_text(slot["value"], "value")
         start, end = _read_position(slot.get("start"), "start"), _read_position(slot.get("end"), "end")
         if (start is None) != (end is None):
-            raise _LineError(f"the slot {shown(concept)} has only start or only end", "Write start and end, or neither")
+            raise _LineError(f"the slot {shown(concept)} has only start or only end", "Add the other, or remove both")
         if start is not None and end is not None and not (start < end and (word_count is None or end <= word_count)):
             limit = "" if word_count is None else f", but the text has {word_count}"
-            problem = f"the slot {shown(concept)} has words {start} to {end}{limit}"
+            problem = f"the slot {shown(concept)} covers words {start} to {end}{limit}"
             raise _LineError(problem, "Count words from 0; `end` is the index of the first word after the slot")
         slots.append(Slot(concept, value, start, end))
     return tuple(slots)
@@ -462,7 +462,7 @@ def _refuse_other_places(tags: tuple[str, ...], slots: tuple[Slot, ...]) -> None
     if (places or not slots) and all(
         places != {(chunk.concept, chunk.start, chunk.end) for chunk in chunks(tags, chunking)} for chunking in Chunking
     ):
-        raise _LineError("its tags and its slots mark different words", "Correct both, or leave one of them out")
+        raise _LineError("the tags and the slots mark different words", "Correct them, or remove the tags or the slots")
 
 
 def _read_position(value: object, key: str) -> int | None:
@@ -480,7 +480,7 @@ def _read_scores(entry: dict[str, Any]) -> tuple[tuple[str, float], ...]:
     scores = _read_object(entry.get("scores"), "scores", 'Write {"booking": 0.93, "thanking": 0.02}')
     for label, score in scores.items():
         if not (isinstance(score, float) or is_integer(score)) or not 0 <= score <= 1:
-            raise _LineError(f"the score of {shown(label)} is not a number from 0 to 1", "Write probabilities")
+            raise _LineError(f"the score of {shown(label)} is not a number from 0 to 1", "Use probabilities")
     return tuple((label, float(score)) for label, score in scores.items())
 
 
@@ -491,13 +491,14 @@ def _read_cost(entry: dict[str, Any]) -> SoundCost | None:
     cost = _read_object(entry.get("cost"), "cost", _COST_EXAMPLE)
     if not cost:
         return None
-    seconds = [value for field in fields(SoundCost) if isinstance(value := cost.get(field.name), int | float)]
+    problem = _LineError('"cost" must be three numbers, in seconds', _COST_EXAMPLE)
+    has_all_keys = cost.keys() == {field.name for field in fields(SoundCost)}
+    if not has_all_keys or not all(isinstance(value, int | float) for value in cost.values()):
+        raise problem
     try:
-        if not len(cost) == len(seconds) == len(fields(SoundCost)):
-            raise ValueError("other keys, or texts")
-        return SoundCost(*map(float, seconds))
-    except (TypeError, ValueError, OverflowError):
-        raise _LineError('"cost" must be three numbers, in seconds', _COST_EXAMPLE) from None
+        return SoundCost(**{name: float(value) for name, value in cost.items()})
+    except (ValueError, OverflowError):
+        raise problem from None
 
 
 def _read_groups(entry: dict[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -28,7 +28,7 @@ def tags_of(utterance: Utterance) -> tuple[str, ...] | None:
     for slot in utterance.slots:
         start, end = slot.start, slot.end
         if start is None or end is None:
-            remedy = "Add its `start` and `end`, counted in words. In a file, only JSONL keeps slots without them"
+            remedy = "Add `start` and `end`, counted in words. Only JSONL can have slots without a position"
             raise _untaggable(utterance, slot, "has no position", remedy)
         if end > len(tags):
             raise _untaggable(utterance, slot, f"ends at word {end}, but the text has {counted(len(tags), 'word')}")
@@ -41,7 +41,10 @@ def tags_of(utterance: Utterance) -> tuple[str, ...] | None:
 
 
 def _untaggable(
-    utterance: Utterance, slot: Slot, problem: str, remedy: str = "Correct it. In a file, JSONL can keep it as it is"
+    utterance: Utterance,
+    slot: Slot,
+    problem: str,
+    remedy: str = "Correct the slot. BIO tags cannot represent it, only JSONL can",
 ) -> InputError:
     return InputError(f"the slot {slot.concept!r} of {utterance.id!r} {problem}", place=utterance.place, remedy=remedy)
 
@@ -127,7 +130,7 @@ def intents_csv(corpus: Corpus, id_header: str = "id") -> str:
     for utterance in corpus.utterances:
         if utterance.intents is None:
             problem = f"the intents of {utterance.id!r} are not annotated"
-            raise InputError(problem, place=utterance.place, remedy="Annotate it, or remove it")
+            raise InputError(problem, place=utterance.place, remedy="Annotate the utterance, or remove it")
         rows.append((utterance.id, joined(utterance.intents)))
     return safe_csv(rows)
 
@@ -159,8 +162,10 @@ def _bio_files(utterances: Sequence[Utterance], source: str) -> dict[str, str]:
         annotated = sum(cell is not None for cell in column)
         if 0 < annotated < len(column):
             unannotated = next(utterance for utterance, cell in zip(utterances, column, strict=True) if cell is None)
-            message = f"{unannotated.id!r} is not annotated in {annotation}, but {annotated} of {len(column)} are"
-            raise InputError(message, place=unannotated.place or Place(source), remedy="Write JSONL, or annotate all")
+            message = (
+                f"{unannotated.id!r} has no annotated {annotation}, but {annotated} of {len(column)} utterances have"
+            )
+            raise InputError(message, place=unannotated.place or Place(source), remedy="Use JSONL, or annotate all")
         if annotated:
             separator = " " if name == "seq.out" else JOINT
             files[name] = "".join(f"{separator.join(cell or ())}\n" for cell in column)

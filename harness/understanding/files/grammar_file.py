@@ -49,15 +49,15 @@ _SLOT = re.compile(rf"\{{\s*({_NAME})\s*(?:=\s*({_NAME})\s*)?\}}")
 _PHRASE = re.compile(rf"<\s*({_NAME})\s*>")
 _CLOSING = {"[": "]", "(": ")"}
 MAX_DEPTH = 12
-REMEDY = "Write words, [optional words], (one|or another), {concept}, {concept=list} and <phrase>"
+REMEDY = "Use words, [optional words], (one|or another), {concept}, {concept=list} and <phrase>"
 
 
 def parse_pattern(text: str) -> Part:
     """A pattern as a Part. ValueError with the mistake in it."""
     tokens = _TOKEN.findall(text)
-    part, rest = _parse_alternatives(tokens, 0, MAX_DEPTH)
-    if rest < len(tokens):
-        raise ValueError(f"{tokens[rest]!r} has no opening bracket")
+    part, end = _parse_alternatives(tokens, 0, MAX_DEPTH)
+    if end < len(tokens):
+        raise ValueError(f"{tokens[end]!r} has no opening bracket")
     return part
 
 
@@ -144,8 +144,8 @@ def _time_forms(hour: int, minute: int) -> list[Value]:
     elif minute == 45:
         twelve_hour_forms.append(f"quarter to {following}")
     elif minute % 5 == 0:
-        twelve_hour_forms.append(f"{cardinal(minute)} past {cardinal(twelve)}" if minute < 30
-                    else f"{cardinal(60 - minute)} to {following}")  # fmt: skip
+        before_half = f"{cardinal(minute)} past {cardinal(twelve)}"
+        twelve_hour_forms.append(before_half if minute < 30 else f"{cardinal(60 - minute)} to {following}")
     if hour < 12:
         day_parts = ["a m", *_MORNING]
     elif hour < 17:
@@ -164,7 +164,7 @@ _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 
 Label = Annotated[
     str,
-    matching(_LABEL, "an intent", "Write one word of at most 80 characters, without # or spaces"),
+    matching(_LABEL, "an intent", "Use one word of at most 80 characters, without # or spaces"),
     Field(json_schema_extra={"pattern": f"^{_LABEL.pattern}$"}),
 ]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -213,7 +213,7 @@ class SentenceKeys(Keys):
 
     say: Text = Field(description="The pattern: words, [optional], (one|another), {concept}, {concept=list}, <phrase>.")
     weight: Weight = preset(1.0, "Frequency relative to the intent's other patterns. Default 1.")
-    unseen: bool = preset(False, "Whether it occurs only in the test split. Default false.")
+    unseen: bool = preset(False, "Whether the pattern occurs only in the test split. Default false.")
 
 
 class IntentKeys(Keys):
@@ -221,7 +221,7 @@ class IntentKeys(Keys):
 
     intent: Label | list[Label] = Field(description="The label or labels of these sentences.")
     weight: Weight = preset(1.0, "Frequency relative to the grammar's other intents. Default 1.")
-    alone: bool = preset(False, "Whether it is never joined with another intent. Default false.")
+    alone: bool = preset(False, "Whether the intent is never joined with another one. Default false.")
     say: list[Text | SentenceKeys] = Field(min_length=1, description="Patterns: texts, or {say, weight, unseen}.")
 
 
@@ -277,20 +277,24 @@ class _GrammarReader:
         if keys.spoken is not None:
             if keys.model_fields_set & {"say", "unseen", "unseen_share"}:
                 remedy = "Remove `spoken`, or remove `say`, `unseen` and `unseen_share`"
-                self._findings.add(key_path, "a spoken list has no other values", remedy)
+                self._findings.add(key_path, "a spoken list cannot have other values", remedy)
             return ValueList(name, self._read_spoken(keys, keys.spoken, key_path))
         for key in ("from_", "to", "step"):
             if key in keys.model_fields_set:
                 problem = "only a spoken list has `from`, `to` and `step`"
-                self._findings.add((*key_path, key.rstrip("_")), problem, "Add spoken: number")
+                self._findings.add((*key_path, key.rstrip("_")), problem, "Add `spoken: number`")
         values = self._read_values(keys.say, say_path)
         if not values:
             self._findings.add(
-                key_path, f"the list {name!r} has no value", "Write say: [one, another], or spoken: number"
+                key_path, f"the list {name!r} has no values", "Add `say: [one, another]` or `spoken: number`"
             )
         unseen = self._read_values(keys.unseen, (*key_path, "unseen"), {value.words for value in values})
         if not unseen and "unseen_share" in keys.model_fields_set:
-            self._findings.add((*key_path, "unseen_share"), "the list has no unseen values", "Add unseen: […]")
+            self._findings.add(
+                (*key_path, "unseen_share"),
+                "the list has no unseen values",
+                "Add `unseen: […]`, or remove `unseen_share`",
+            )
         return ValueList(name, values, unseen, keys.unseen_share if unseen else 0.0)
 
     def _read_values(
@@ -323,17 +327,21 @@ class _GrammarReader:
     def _read_number(self, value: int | str | None, kind: SpokenKind, key_path: KeyPath) -> int | None:
         """A number; for times, the minutes since midnight. None if it is not valid, which is noted."""
         if value is None:
-            self._findings.add(key_path[:-1], f"a spoken list needs {key_path[-1]!r}", f"Add `{key_path[-1]}: …` here")
+            self._findings.add(key_path[:-1], f"a spoken list needs `{key_path[-1]}`", f"Add `{key_path[-1]}: …` here")
             return None
         if kind is SpokenKind.TIME:
             if isinstance(value, str) and (time := _TIME.fullmatch(value)):
                 return int(time[1]) * 60 + int(time[2])
-            self._findings.add(key_path, f"{value!r} is not a time", 'Write one such as "06:30"')
+            self._findings.add(key_path, f"{value!r} is not a time", 'Use a time such as "06:30"')
             return None
         minimum = 1 if kind is SpokenKind.ORDINAL else 0
         if isinstance(value, int) and minimum <= value < 10**12:
             return value
-        self._findings.add(key_path, f"{value!r} is not a number, or is below {minimum}", "Write digits without quotes")
+        self._findings.add(
+            key_path,
+            f"{value!r} is not a number, or is below {minimum}",
+            f"Use digits without quotes, at least {minimum}",
+        )
         return None
 
     def _read_intent(self, number: int) -> GrammarIntent:
@@ -341,7 +349,9 @@ class _GrammarReader:
         labels = [keys.intent] if isinstance(keys.intent, str) else keys.intent
         if not labels or len(set(labels)) < len(labels):
             self._findings.add(
-                (*key_path, "intent"), "there is no label, or a label occurs twice", "Write each label once"
+                (*key_path, "intent"),
+                "there is no label, or a label occurs twice",
+                "Add at least one label, and each only once",
             )
         if keys.alone and len(labels) > 1:
             self._findings.add(
@@ -358,7 +368,9 @@ class _GrammarReader:
                 place = self._findings.place(sentence_path)
                 sentences.append(Sentence(part, sentence_keys.weight, sentence_keys.unseen, place))
         if sentences and all(sentence.unseen for sentence in sentences):
-            self._findings.add(key_path, "all sentences are for the test split", "Omit `unseen` in at least one")
+            self._findings.add(
+                key_path, "all sentences are for the test split", "Remove `unseen` from at least one of them"
+            )
         label = tuple(sorted(set(labels)))
         return GrammarIntent(label, keys.weight, keys.alone, tuple(sentences), self._findings.place(key_path))
 

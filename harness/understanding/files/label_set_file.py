@@ -25,7 +25,7 @@ def _check_label(text: str) -> str:
     if not text or len(text) > MAX_LABEL_CHARS or not text.isprintable() or JOINT in text or " " in text:
         raise validation_error(
             f"{text!r} is not a valid label",
-            f"Write 1 to {MAX_LABEL_CHARS} characters without spaces or {JOINT}, which joins labels",
+            f"Use 1 to {MAX_LABEL_CHARS} characters without spaces or {JOINT}, which joins labels",
         )
     return text
 
@@ -35,7 +35,7 @@ def _check_key(value: object) -> object:
     key = str(value) if is_integer(value) else value
     if not isinstance(key, str) or (len(key) == 1 and key.isprintable() and not key.isspace()):
         return key
-    raise validation_error(f"{key!r} is not one character", "Write one character")
+    raise validation_error(f"{key!r} is not one character", "Use a single character")
 
 
 LabelId = Annotated[
@@ -66,11 +66,11 @@ class LabelKeys(Keys):
     id: LabelId = Field(description="The label in files, without spaces or #.")
     title: Text = preset("", "Title. Default: the id.")
     description: Text = Field(description="When to give the label.")
-    alone: bool = preset(False, "Whether it excludes all other labels. Default false.")
+    alone: bool = preset(False, "Whether the label excludes all others. Default false.")
     key: LabelKey = preset("", "One character that selects the label. Default: none.")
-    examples: list[ExampleKeys] = preset([], "Utterances that have it.", max_length=MAX_EXAMPLES)
+    examples: list[ExampleKeys] = preset([], "Utterances that have the label.", max_length=MAX_EXAMPLES)
     counterexamples: list[CounterexampleKeys] = preset(
-        [], "Utterances that seem to have it but do not.", max_length=MAX_EXAMPLES
+        [], "Utterances that seem to have the label but do not.", max_length=MAX_EXAMPLES
     )
 
 
@@ -144,10 +144,10 @@ def _check_label_set(keys: LabelSetKeys, label_set: LabelSet, findings: Findings
         key_path: KeyPath = ("never_together", number)
         if len(pair) != 2:
             findings.add(
-                key_path, f"{len(pair)} labels instead of a pair", "Write [one, other]; split three labels into pairs"
+                key_path, f"{len(pair)} labels instead of a pair", "Use [one, other], and split three labels into pairs"
             )
         elif pair[0] == pair[1]:
-            findings.add(key_path, f"{pair[0]!r} cannot exclude itself", "Write two labels")
+            findings.add(key_path, f"{pair[0]!r} cannot exclude itself", "Use two different labels")
         _check_known(pair, key_path, label_set, findings)
     for number, label in enumerate(keys.labels):
         for index, example in enumerate(label.examples):
@@ -156,7 +156,9 @@ def _check_label_set(keys: LabelSetKeys, label_set: LabelSet, findings: Findings
         for index, counterexample in enumerate(label.counterexamples):
             key_path = ("labels", number, "counterexamples", index)
             if label.id in counterexample.labels:
-                findings.add((*key_path, "labels"), f"the counterexample has {label.id!r}", "Move it to `examples`")
+                findings.add(
+                    (*key_path, "labels"), f"the counterexample has the label {label.id!r}", "Move it to `examples`"
+                )
             _check_rules(counterexample.labels, key_path, label_set, findings)
 
 
@@ -165,7 +167,7 @@ def _check_example(label: str, labels: list[str], key_path: KeyPath, label_set: 
         findings.add(
             (*key_path, "labels"),
             f"an example of {label!r} does not have that label",
-            f"Add {label!r}, or omit `labels`",
+            f"Add {label!r}, or remove `labels`",
         )
     _check_rules(labels, key_path, label_set, findings)
 
@@ -176,7 +178,9 @@ def _check_rules(labels: list[str], key_path: KeyPath, label_set: LabelSet, find
     refusal = label_set.refusal(tuple(sorted(set(labels))))
     if refusal:
         findings.add(
-            (*key_path, "labels"), f"the rules of this file forbid these labels: {refusal}", "Change one of the two"
+            (*key_path, "labels"),
+            f"the rules of this file forbid these labels: {refusal}",
+            "Change the labels or the rules",
         )
 
 
@@ -192,7 +196,7 @@ def _refuse_duplicates(values: Sequence[str], kind: str, key: str, findings: Fin
     for number, name in enumerate(values):
         if name and name in values[:number]:
             line = findings.place((kind, values.index(name), key)).line
-            remedy = "Remove one of the two" if key == "id" else "Give one of them another key"
+            remedy = "Remove one of the two" if key == "id" else "Choose another key for one of them"
             findings.add((kind, number, key), f"the {key} {name!r} is already on line {line}", remedy)
 
 
@@ -216,7 +220,7 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
 - media: from the French labels of the public files to the English ones in the tables of the MEDIA paper.
 """
 
-_MAP_EXAMPLE = "Write a header `from,to`, then a row for each label"
+_MAP_EXAMPLE = "Begin with the header `from,to`, then add a row for each label"
 
 
 def load_label_map(name: str) -> Mapping[str, str]:
@@ -225,7 +229,7 @@ def load_label_map(name: str) -> Mapping[str, str]:
         return PRESETS[name]
     path = Path(name)
     if not path.is_file():
-        remedy = f"Give a CSV file or a preset. {nearest(name, list(PRESETS), listed='Presets')}"
+        remedy = f"Choose a CSV file or a preset. {nearest(name, list(PRESETS), listed='Presets')}"
         raise InputError(f"{name!r} is not a file or a preset", remedy=remedy)
     problems = Problems(name)
     try:
@@ -235,7 +239,9 @@ def load_label_map(name: str) -> Mapping[str, str]:
     _, header = next(rows, (1, [""]))
     problems.refuse()
     if [cell.strip().lower() for cell in header] != ["from", "to"]:
-        raise InputError(f"the header is {','.join(header)!r}", place=Place(name, 1), remedy=_MAP_EXAMPLE)
+        raise InputError(
+            f"the header is {','.join(header)!r}, not 'from,to'", place=Place(name, 1), remedy=_MAP_EXAMPLE
+        )
     label_map: dict[str, str] = {}
     for line, row in rows:
         if len(row) != 2 or not row[0].strip() or not row[1].strip():

@@ -180,7 +180,9 @@ NAMES_FILE = "crf.json"
 SECOND_REGRESSION = "linear-with-slots"
 """Base name of the second regression's files."""
 
-ITERATIONS = Setting("iterations", SettingKind.WHOLE, "80", "training iterations of the random field", low=1, high=2000)
+ITERATIONS = Setting(
+    "iterations", SettingKind.WHOLE, "80", "maximum number of training iterations of the random field", low=1, high=2000
+)
 L1 = Setting("l1", SettingKind.NUMBER, "0.05", "L1 regularisation of slot features", low=0, high=100)
 L2 = Setting("l2", SettingKind.NUMBER, "0.01", "L2 regularisation of slot features", low=0, high=100)
 RARE = Setting("rare", SettingKind.WHOLE, "1", "slot features that occur less often are ignored", low=1, high=1000)
@@ -195,7 +197,7 @@ PIECES = Setting(
     low=0, high=8,
 )  # fmt: skip
 PASSES = Setting(
-    "passes", SettingKind.WHOLE, "2", "2: decide intents again with the slots found; 1: by words only",
+    "passes", SettingKind.WHOLE, "2", "1: intents are decided by words only; 2: then again, with the slots found",
     low=1, high=2,
 )  # fmt: skip
 
@@ -224,8 +226,12 @@ class CrfUnderstander:
         labels = sorted({label for intents in sets for label in intents})
         self._may_be_empty = not all(sets)
         tell(f"intents: {len(labels)} labels, {len(train):,} utterances")
-        lengths = int(self._settings[WORDS.name]), int(self._settings[PIECES.name])
-        rule = LinearRule(*lengths, float(self._settings[STRENGTH.name]), balanced=True)
+        rule = LinearRule(
+            words=int(self._settings[WORDS.name]),
+            pieces=int(self._settings[PIECES.name]),
+            strength=float(self._settings[STRENGTH.name]),
+            balanced=True,
+        )
         self._intents = fit_linear(texts, sets, labels, rule, seed=self._seed)
         self._with_slots = None
         tagged = [utterance for utterance in train if utterance.tags]
@@ -234,10 +240,15 @@ class CrfUnderstander:
             tell("slots: none in the training utterances")
             self._field = SlotField(b"")
             return
-        iterations = self._settings[ITERATIONS.name]
+        iterations = int(self._settings[ITERATIONS.name])
         tell(f"slots: {len(concepts)} tags, {len(tagged):,} utterances, up to {iterations} iterations")
-        weights = float(self._settings[L1.name]), float(self._settings[L2.name])
-        self._field = SlotField.fit(tagged, int(iterations), *weights, int(self._settings[RARE.name]))
+        self._field = SlotField.fit(
+            tagged,
+            iterations,
+            l1=float(self._settings[L1.name]),
+            l2=float(self._settings[L2.name]),
+            rare=int(self._settings[RARE.name]),
+        )
         if int(self._settings[PASSES.name]) == 2:
             second_forms = [
                 with_concepts(utterance.words, utterance.tags) if utterance.tags else utterance.text
@@ -256,7 +267,9 @@ class CrfUnderstander:
         intents = self._intents_of(words, probabilities)
         tags = self._tags(words, intents)
         if self._with_slots is not None:
-            second_forms = [with_concepts(*pair) for pair in zip(words, tags, strict=True)]
+            second_forms = [
+                with_concepts(text_words, text_tags) for text_words, text_tags in zip(words, tags, strict=True)
+            ]
             probabilities = self._with_slots.probabilities(texts, second_forms)
             intents = self._intents_of(words, probabilities)
             tags = self._tags(words, intents)
@@ -308,4 +321,6 @@ class CrfUnderstander:
         return [intents if any(tokens) else () for tokens, intents in zip(words, sets, strict=True)]
 
     def _tags(self, words: Sequence[tuple[str, ...]], intents: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-        return [self._field.tags(*pair) for pair in zip(words, intents, strict=True)]
+        return [
+            self._field.tags(text_words, text_intents) for text_words, text_intents in zip(words, intents, strict=True)
+        ]

@@ -9,6 +9,7 @@ Source: Graves et al. 2006, "Connectionist temporal classification". Plain numpy
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Self, TypeAlias
@@ -81,14 +82,16 @@ def _path_sums(emitted: Array, states: Ints) -> Array:
     """
     sums = np.full_like(emitted, NEVER)
     sums[:, 0, :2] = emitted[:, 0, :2]
-    came = np.full((3, *states.shape), NEVER)  # from this state, the previous one, the label before the blank between
-    entered = np.full(states.shape, NEVER)
-    entered[:, 3::2][states[:, 3::2] != states[:, 1:-2:2]] = 0
+    arrivals = np.full((3, *states.shape), NEVER)  # from this state, the previous one, and the label before that
+    blank_skips = np.full(states.shape, NEVER)  # a blank may be skipped only between two different labels
+    blank_skips[:, 3::2][states[:, 3::2] != states[:, 1:-2:2]] = 0
     for frame in range(1, emitted.shape[1]):
         before = sums[:, frame - 1]
-        came[0], came[1, :, 1:], came[2, :, 2:] = before, before[:, :-1], before[:, :-2] + entered[:, 2:]
-        most = came.max(axis=0)
-        sums[:, frame] = emitted[:, frame] + most + np.log(np.exp(came - most).sum(axis=0))
+        arrivals[0] = before
+        arrivals[1, :, 1:] = before[:, :-1]
+        arrivals[2, :, 2:] = before[:, :-2] + blank_skips[:, 2:]
+        highest = arrivals.max(axis=0)  # subtracted, so that exp neither overflows nor becomes 0 everywhere
+        sums[:, frame] = emitted[:, frame] + highest + np.log(np.exp(arrivals - highest).sum(axis=0))
     return sums
 
 
@@ -103,7 +106,7 @@ def _reversed(sizes: Ints, longest: int | None = None) -> Ints:
 
 def fewest_frames(target: Sequence[int]) -> int:
     """Least number of frames for a target: one for each label, and one for each blank between two equal labels."""
-    return len(target) + sum(first_moments == second_moments for first_moments, second_moments in pairwise(target))
+    return len(target) + sum(label == following_label for label, following_label in pairwise(target))
 
 
 def best_path(log_probabilities: Array) -> list[int]:
@@ -254,14 +257,15 @@ def learn(
 
     InputError if the loss is not finite.
     """
-    steps = epochs * -(-len(examples) // BATCH)
+    steps = epochs * math.ceil(len(examples) / BATCH)
     first_moments = {name: np.zeros_like(head.weights[name]) for name in WEIGHTS[2:]}
     second_moments = {name: np.zeros_like(head.weights[name]) for name in WEIGHTS[2:]}
     step = 0
     for epoch in range(1, epochs + 1):
         total = 0.0
         for rows in _batches([len(example.features) for example in examples], random):
-            batch, step = [examples[row] for row in rows], step + 1
+            step += 1
+            batch = [examples[row] for row in rows]
             shape = sum(len(example.features) for example in batch), len(head.weights["hidden_bias"])
             dropout_mask = (random.random(shape, dtype=np.float32) >= DROPOUT) / np.float32(1 - DROPOUT)
             loss, gradients = head.gradients(batch, dropout_mask)
@@ -276,7 +280,7 @@ def learn(
                 mean, square = first_moments[name] / (1 - 0.9**step), second_moments[name] / (1 - 0.999**step)
                 head.weights[name] = head.weights[name] - np.float32(step_rate) * mean / (np.sqrt(square) + 1e-8)
         if not np.isfinite(total):
-            raise InputError("training diverged", remedy="Use a smaller learning-rate")
+            raise InputError("training diverged", remedy="Use a smaller `learning-rate`")
         progress(epoch, total / len(examples))
 
 

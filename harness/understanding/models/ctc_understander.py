@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -42,7 +43,11 @@ MAX_SAMPLES = 28 * RATE_HZ
 BLOCK = RATE_HZ // 50
 """Samples of a block whose level decides whether it is quiet."""
 QUIET_DBFS = -66.0
+"""No block at or below this level is loud."""
 RANGE_DB = 40.0
+"""A block this much below the loudest one is not loud."""
+MARGIN_BLOCKS = 5
+"""Number of blocks that are kept before the first loud one, and after the last: 0.1 s."""
 PEAK = 0.5
 """Every sound is scaled to this peak, so that its loudness does not matter."""
 UTTERANCES_PER_NOISE = 20
@@ -78,7 +83,8 @@ class Alphabet:
     def of(cls, utterances: Sequence[Utterance]) -> Self:
         """The characters and concepts of annotated utterances, sorted."""
         concepts = {chunk.concept for utterance in utterances for chunk in _chunks(utterance)}
-        return cls(tuple(sorted({letter for it in utterances for letter in it.text})), tuple(sorted(concepts)))
+        characters = {letter for utterance in utterances for letter in utterance.text}
+        return cls(tuple(sorted(characters)), tuple(sorted(concepts)))
 
     @property
     def end(self) -> int:
@@ -195,23 +201,23 @@ class CtcUnderstander:
 
     def __init__(self, model: str, settings: Mapping[str, str], *, encoder: SoundEncoder | None = None) -> None:
         if not model:
-            raise InputError("ctc needs a trained model", remedy="Give its folder, as in -t ctc:FOLDER")
+            raise InputError("ctc needs a trained model", remedy="Add its folder, as in -t ctc:FOLDER")
         if settings:
             raise InputError(
-                f"a trained ctc model has no setting {min(settings)!r}", remedy="Set it when you train a model"
+                f"a trained ctc model has no setting {min(settings)!r}", remedy="Use this setting in training"
             )
         name, _ = read_model(Path(model))
         if name != NAME:
             raise InputError(
                 f"this is a {name} model, not a ctc model",
                 place=Place(model),
-                remedy="Give the folder of a model trained as ctc",
+                remedy="Choose the folder of a model trained as ctc",
             )
         trained, encoder = TrainedCtc.load(Path(model)), encoder or _whisper()
         if trained.encoder != encoder.name:
             raise InputError(
                 f"the model was trained on {trained.encoder}, but {encoder.name} is installed",
-                place=Place(model), remedy="Train again, or install the other version",
+                place=Place(model), remedy="Train again, or install that version",
             )  # fmt: skip
         self._set_model(trained, encoder)
 
@@ -260,7 +266,8 @@ class CtcUnderstander:
         if not train:
             raise ValueError("there are no training utterances")
         values = {setting.name: settings.get(setting.name, setting.default) for setting in cls.settings}
-        context, epochs, random = int(values[CONTEXT.name]), int(values[EPOCHS.name]), np.random.default_rng(seed)
+        context, epochs = int(values[CONTEXT.name]), int(values[EPOCHS.name])
+        random = np.random.default_rng(seed)
         if context % 2 == 0:
             raise InputError(f"context cannot be {context}: it must be odd", remedy=f"Set context={context + 1}")
         encoder, alphabet = encoder or _whisper(), Alphabet.of(train)
@@ -278,8 +285,8 @@ class CtcUnderstander:
                 remedy="Check that each sound belongs to its utterance",
             )
         tell(f"{len(alphabet.characters)} characters, {len(alphabet.concepts)} concepts, {len(intents)} intents; "
-             f"{without_target:,} utterances without words that fit into their sound")  # fmt: skip
-        for _ in range(-(-len(train) // UTTERANCES_PER_NOISE)):
+             f"{without_target:,} utterances without words, or with too many for their sound")  # fmt: skip
+        for _ in range(math.ceil(len(train) / UTTERANCES_PER_NOISE)):
             noise = random.integers(-9999, 9999, 2 * RATE_HZ, dtype=np.int16)
             examples.append(CtcExample(_frames(noise, encoder), (), np.zeros(len(intents), np.float32)))
         head = CtcHead.random(
@@ -352,7 +359,8 @@ def _loud_span(samples: Pcm) -> tuple[int, int]:
     loud = np.flatnonzero(power > max(10 ** (QUIET_DBFS / 10), power.max(initial=0) * 10 ** (-RANGE_DB / 10)))
     if not len(loud):
         return 0, 0
-    return max(0, int(loud[0]) - 5) * BLOCK, min(len(blocks), int(loud[-1]) + 6) * BLOCK
+    first, last = int(loud[0]) - MARGIN_BLOCKS, int(loud[-1]) + MARGIN_BLOCKS
+    return max(0, first) * BLOCK, min(len(blocks), last + 1) * BLOCK
 
 
 def _frames(samples: Pcm, encoder: SoundEncoder) -> Array:

@@ -26,7 +26,7 @@ CHECKPOINT = Setting(
     "checkpoint",
     SettingKind.TEXT,
     "",
-    f'folder of a Transformer checkpoint, as transformers saves it; "": {ENCODER_NAME}',
+    f'folder of a Transformer checkpoint, as transformers saves it; "" for {ENCODER_NAME}',
 )
 THREADS = Setting("threads", SettingKind.WHOLE, "1", "processor threads that PyTorch uses", low=1, high=256)
 MAX_GRADIENT_NORM = 1.0
@@ -57,7 +57,7 @@ def bundled_folder() -> Path:
     """The folder of the included encoder, found without importing its package. PluginError if it is not installed."""
     spec = importlib.util.find_spec(ENCODER_PACKAGE)
     if spec is None or spec.origin is None:
-        raise PluginError(f"{ENCODER_NAME} is not installed", remedy=f"{REMEDY}, or give a checkpoint folder")
+        raise PluginError(f"{ENCODER_NAME} is not installed", remedy=f"{REMEDY}, or set `checkpoint` to a folder")
     return Path(spec.origin).parent / "model"
 
 
@@ -108,7 +108,7 @@ def learn(
                 schedule.step()
             total += float(batch_loss.detach()) * len(rows)
         if not math.isfinite(total):
-            raise InputError("training diverged", remedy="Use a smaller learning-rate")
+            raise InputError("training diverged", remedy="Use a smaller `learning-rate`")
         result = measure(epoch, total)
         if result is None:
             continue
@@ -165,7 +165,7 @@ def load_encoder(checkpoint: str = "", *, dropout: float | None = None) -> Encod
 
 
 def _damaged_error(folder: Path, problem: str) -> InputError:
-    remedy = "Give a folder that transformers' save_pretrained wrote, with config.json, tokenizer and weights"
+    remedy = "Choose a folder that transformers' save_pretrained wrote, with config.json, tokenizer and weights"
     return InputError(problem, place=Place(str(folder)), remedy=remedy)
 
 

@@ -137,11 +137,11 @@ def read_model(folder: Path) -> tuple[str, ModelFacts]:
         raise _damaged_error(path, "this is not an understander model")
     version = description.get("version")
     if not isinstance(version, int) or version > VERSION:
-        raise InputError(f"the model has version {version}, but this reads up to {VERSION}", place=Place(str(path)),
-                         remedy="Use a newer voice-harness, or train again")  # fmt: skip
+        problem = f"the model has version {version}, but this voice-harness reads up to {VERSION}"
+        raise InputError(problem, place=Place(str(path)), remedy="Use a newer voice-harness, or train again")
     name, facts = description.get("understander"), _facts(description, path)
     if not isinstance(name, str):
-        raise _damaged_error(path, "it does not say which understander it is for")
+        raise _damaged_error(path, "the file does not name an understander")
     _check_files(folder, description.get("files"), path)
     return name, facts
 
@@ -153,15 +153,15 @@ def _read_description(path: Path) -> dict[str, Any]:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
         raise InputError("there is no model here", place=Place(str(path)),
-                         remedy="Give a folder created by `harness understand train`") from error  # fmt: skip
+                         remedy="Choose a folder created by `harness understand train`") from error  # fmt: skip
     except (OSError, ValueError) as error:
-        raise _damaged_error(path, f"it cannot be read: {error}") from error
+        raise _damaged_error(path, f"the file cannot be read: {error}") from error
     try:
         description = json.loads(content) if len(content) <= MAX_BYTES else None
     except (ValueError, RecursionError) as error:
-        raise _damaged_error(path, f"it is not JSON: {error}") from error
+        raise _damaged_error(path, f"the file is not JSON: {error}") from error
     if not isinstance(description, dict):
-        raise _damaged_error(path, "it does not describe a model")
+        raise _damaged_error(path, "the file does not describe a model")
     return description
 
 
@@ -169,20 +169,20 @@ def _facts(description: Mapping[str, Any], path: Path) -> ModelFacts:
     try:
         return from_plain(ModelFacts, {field.name: description[field.name] for field in fields(ModelFacts)})
     except (KeyError, TypeError, ValueError) as error:
-        raise _damaged_error(path, f"its description is damaged: {error}") from error
+        raise _damaged_error(path, f"the description is damaged: {error}") from error
 
 
 def _check_files(folder: Path, hashes: object, path: Path) -> None:
     if not isinstance(hashes, dict) or not all(isinstance(digest, str) for digest in hashes.values()):
-        raise _damaged_error(path, "it does not list the files of the model")
+        raise _damaged_error(path, "the file does not list the files of the model")
     for name, digest in hashes.items():
         file = folder / name
         if Path(name).is_absolute() or ".." in Path(name).parts:
-            raise _damaged_error(path, f"{name!r} is outside the folder")
+            raise _damaged_error(path, f"the file {name!r} is outside the folder of the model")
         try:
             unchanged = _hash(file) == digest
         except OSError as error:
-            raise _damaged_error(file, f"it cannot be read: {error.strerror or error}") from error
+            raise _damaged_error(file, f"the file cannot be read: {error.strerror or error}") from error
         if not unchanged:
             raise _damaged_error(file, "the file was changed after training")
 

@@ -167,8 +167,13 @@ def load_linear(folder: Path, name: str = NAME) -> LinearModel:
     try:
         header = json.loads(json_path.read_text(encoding="utf-8"))
         entry = header["rule"]
-        lengths = int(entry["words"]), int(entry["pieces"])
-        rule = LinearRule(*lengths, float(entry["strength"]), bool(entry["balanced"]), int(entry.get("second", 0)))
+        rule = LinearRule(
+            words=int(entry["words"]),
+            pieces=int(entry["pieces"]),
+            strength=float(entry["strength"]),
+            balanced=bool(entry["balanced"]),
+            second=int(entry.get("second", 0)),  # older files do not have this key
+        )
         labels = tuple(str(label) for label in header["labels"])
         terms = tuple(tuple(str(term) for term in view_terms) for view_terms in header["terms"])
         path = npz_path

@@ -43,8 +43,8 @@ RATE_HZ = 16_000
 RULE = Rule(values=ValueRule.NONE)
 
 
-def predicted(utterances: Iterable[Utterance], predictions: Iterable[Prediction]) -> tuple[Utterance, ...]:
-    """The utterances with predictions in the place of gold."""
+def with_predictions(utterances: Iterable[Utterance], predictions: Iterable[Prediction]) -> tuple[Utterance, ...]:
+    """The utterances, with predicted intents and tags in place of those of gold."""
     return tuple(
         replace(utterance, intents=prediction.intents, tags=prediction.tags, slots=None)
         for utterance, prediction in zip(utterances, predictions, strict=True)
@@ -53,7 +53,7 @@ def predicted(utterances: Iterable[Utterance], predictions: Iterable[Prediction]
 
 def held_out_figures(utterances: Sequence[Utterance], predictions: Sequence[Prediction]) -> FrameFigures:
     """Metrics of predictions, one per utterance, with conlleval chunks and full concepts."""
-    guesses = predicted(utterances, predictions)
+    guesses = with_predictions(utterances, predictions)
     return frame_figures(
         total(
             count_frame(gold, predicted_utterance, RULE)
@@ -83,22 +83,27 @@ def train(
 ) -> LoadedUnderstander:
     """Trains an understander. InputError without utterances, intents or tags, PluginError."""
     understander = make_understander(name, settings, seed)
-    learned_rows = _annotated_rows(data)
-    held_out_rows = () if held_out is None else _annotated_rows(held_out)
+    training_utterances = _annotated_utterances(data)
+    held_out_utterances = () if held_out is None else _annotated_utterances(held_out)
     started_s = time.process_time()
-    understander.fit(learned_rows, held_out_rows, tell)
+    understander.fit(training_utterances, held_out_utterances, tell)
     cpu_s = time.process_time() - started_s
     predictions: Sequence[Prediction] = ()
-    if held_out_rows:
-        predictions = understander.predict([utterance.words for utterance in held_out_rows])
-    scores = held_out_figures(held_out_rows, predictions)
+    if held_out_utterances:
+        predictions = understander.predict([utterance.words for utterance in held_out_utterances])
+    scores = held_out_figures(held_out_utterances, predictions)
     values = (
         (Metric.EMR, scores.intents.exact.value),
         (Metric.SLOT_F1, scores.slots.micro.f1),
         (Metric.SFA, scores.slots.frames.value),
     )
     facts = _facts(
-        settings, seed, (data, learned_rows, held_out_rows), values, cpu_s, getattr(understander, "notes", ())
+        settings,
+        seed,
+        (data, training_utterances, held_out_utterances),
+        values,
+        cpu_s,
+        getattr(understander, "notes", ()),
     )
     return LoadedUnderstander(name, understander, facts)
 
@@ -116,15 +121,17 @@ def _facts(
     - data: the corpus, its utterances for training, and those held out.
     - values: metrics on the held-out utterances.
     """
-    corpus, learned_rows, held_out_rows = data
+    corpus, training_utterances, held_out_utterances = data
     return ModelFacts(
         seed=seed,
         settings=tuple(sorted(dict(settings).items())),
-        intents=tuple(sorted({label for utterance in learned_rows for label in utterance.intents or ()})),
-        concepts=tuple(sorted({tag[2:] for utterance in learned_rows for tag in utterance.tags or () if tag != "O"})),
+        intents=tuple(sorted({label for utterance in training_utterances for label in utterance.intents or ()})),
+        concepts=tuple(
+            sorted({tag[2:] for utterance in training_utterances for tag in utterance.tags or () if tag != "O"})
+        ),
         corpus=fingerprint(corpus),
-        utterances=len(learned_rows),
-        held_out_utterances=len(held_out_rows),
+        utterances=len(training_utterances),
+        held_out_utterances=len(held_out_utterances),
         held_out=tuple((name.value, value) for name, value in values if value is not None),
         cpu_s=round(cpu_s, 3),
         packages=(("python", platform.python_version()), *_packages()),
@@ -158,9 +165,9 @@ def train_from_sound(
     """
     kind = audio_class(name, settings)
     data, held_out = splits
-    learned_rows = _with_sound(data, sounds, tell)
-    held_out_rows = () if held_out is None else _with_sound(held_out, sounds, tell)
-    if not learned_rows:
+    training_utterances = _with_sound(data, sounds, tell)
+    held_out_utterances = () if held_out is None else _with_sound(held_out, sounds, tell)
+    if not training_utterances:
         example_id = data.utterances[0].id
         problem = "no utterance for training has a sound in the list"
         raise InputError(problem, place=Place(data.path), remedy=f"Use the ids of the corpus, such as {example_id!r}")
@@ -169,10 +176,10 @@ def train_from_sound(
         with open_sound(str(sounds[id_]), RATE_HZ, resample=True) as sound:
             return np.concatenate([*sound.blocks(), np.zeros(0, np.int16)])
 
-    _check_sounds([utterance.id for utterance in (*learned_rows, *held_out_rows)], sounds, sound_of)
+    _check_sounds([utterance.id for utterance in (*training_utterances, *held_out_utterances)], sounds, sound_of)
 
     started = time.process_time()
-    system = kind.fit(learned_rows, held_out_rows, sound_of, dict(settings), seed=seed, tell=tell)
+    system = kind.fit(training_utterances, held_out_utterances, sound_of, dict(settings), seed=seed, tell=tell)
     cpu_s = time.process_time() - started
 
     def understood(utterance: Utterance) -> Utterance:
@@ -183,17 +190,17 @@ def train_from_sound(
             answer = Said("", 0, 0)
         return Utterance(utterance.id, intents=answer.intents or (), slots=answer.slots or ())
 
-    guesses = map(understood, held_out_rows)
+    guesses = map(understood, held_out_utterances)
     rule = replace(RULE, places=False)
     scores = frame_figures(
         total(
             count_frame(gold, predicted_utterance, rule)
-            for gold, predicted_utterance in zip(held_out_rows, guesses, strict=True)
+            for gold, predicted_utterance in zip(held_out_utterances, guesses, strict=True)
         )
     )
     values = ((Metric.EMR, scores.intents.exact.value), (Metric.F1MH, scores.slots.concept_sets.f1))
     return system, _facts(
-        settings, seed, (data, learned_rows, held_out_rows), values, cpu_s, getattr(system, "notes", ())
+        settings, seed, (data, training_utterances, held_out_utterances), values, cpu_s, getattr(system, "notes", ())
     )
 
 
@@ -215,13 +222,13 @@ def _check_sounds(
 
 def _with_sound(corpus: Corpus, sounds: Mapping[str, Path], tell: Callable[[str], None]) -> tuple[Utterance, ...]:
     """The utterances that have a sound. Reports how many have none."""
-    utterances = tuple(utterance for utterance in _annotated_rows(corpus) if utterance.id in sounds)
+    utterances = tuple(utterance for utterance in _annotated_utterances(corpus) if utterance.id in sounds)
     if lacking := len(corpus.utterances) - len(utterances):
         tell(f"{corpus.path}: {counted(lacking, 'utterance')} without a sound, left out")
     return utterances
 
 
-def _annotated_rows(corpus: Corpus) -> tuple[Utterance, ...]:
+def _annotated_utterances(corpus: Corpus) -> tuple[Utterance, ...]:
     """The utterances of a corpus. InputError if there are none, or if one lacks intents or tags."""
     for utterance in corpus.utterances:
         if utterance.intents is None or utterance.tags is None:
@@ -312,27 +319,28 @@ def bench(
     training, held_out, test = data
     gold = test.utterances
     if not gold or any(utterance.intents is None or utterance.tags is None for utterance in gold):
-        problem = "there is no utterance"
+        problem, remedy = "there are no test utterances", "Choose another folder"
         if gold:
             problem = "the test utterances are not all annotated with intents and slots"
-        raise InputError(problem, place=Place(test.path), remedy="Annotate them, or choose another folder")
+            remedy = "Annotate them, or choose another folder"
+        raise InputError(problem, place=Place(test.path), remedy=remedy)
     trained = train(contender.name, contender.settings, seed, training, held_out, tell)
     started_s = time.process_time()
     predictions = trained.understander.predict([utterance.words for utterance in gold])
     predict_cpu_s = time.process_time() - started_s
     counts = [
         count_frame(utterance, prediction, RULE)
-        for utterance, prediction in zip(gold, predicted(gold, predictions), strict=True)
+        for utterance, prediction in zip(gold, with_predictions(gold, predictions), strict=True)
     ]
-    sums, rows = total(counts), collect_samples(counts)
+    sums, samples = total(counts), collect_samples(counts)
     scores, overlaps = frame_figures(sums), sums.intents.judged_overlaps
     intents, slots = scores.intents, scores.slots
     values: dict[Metric, tuple[float | None, Interval | None]] = {
         Metric.ACCURACY: (intents.accuracy, accuracy_interval(overlaps, ZERO)),
         Metric.EMR: (intents.exact.value, intents.exact.interval),
-        Metric.SLOT_F1: (slots.micro.f1, pooled_f1_interval(rows.chunks)),
-        Metric.F1MH: (slots.concept_sets.f1, pooled_f1_interval(rows.concepts)),
-        Metric.CER: (slots.cer, cer_interval(rows.edits)),
+        Metric.SLOT_F1: (slots.micro.f1, pooled_f1_interval(samples.chunks)),
+        Metric.F1MH: (slots.concept_sets.f1, pooled_f1_interval(samples.concepts)),
+        Metric.CER: (slots.cer, cer_interval(samples.edits)),
         Metric.SFA: (slots.frames.value, slots.frames.interval),
     }
     return ContenderRow(

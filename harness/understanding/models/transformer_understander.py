@@ -170,7 +170,14 @@ EPOCHS = Setting(
 )
 RATE = Setting("learning-rate", SettingKind.NUMBER, "3e-4", "peak learning rate of AdamW", low=1e-8, high=1)
 BATCH = Setting("batch", SettingKind.WHOLE, "16", "utterances per step", low=1, high=4096)
-LENGTH = Setting("max-length", SettingKind.WHOLE, "64", "pieces per utterance; the rest is tagged O", low=4, high=512)
+LENGTH = Setting(
+    "max-length",
+    SettingKind.WHOLE,
+    "64",
+    "maximum number of word pieces per utterance; words beyond are tagged O",
+    low=4,
+    high=512,
+)
 PATIENCE = Setting(
     "patience", SettingKind.WHOLE, "2", "epochs without a better held-out result before training ends", low=1, high=1000
 )  # fmt: skip

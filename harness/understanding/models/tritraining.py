@@ -82,7 +82,7 @@ MAX_CALM_SHARE = 0.005
 class TriRule:
     """How to train.
 
-    - triads: number of triads to train. The one with the best EMR on the held-out utterances is kept.
+    - triads: number of triads to train. The one with the best EMR on the held-out utterances votes.
     - share: share of the labelled utterances in each classifier's sample.
     - episodes: most episodes of a triad.
     - threshold: a label is given if its probability is above this.
@@ -142,8 +142,8 @@ class TriTraining:
     rule: TriRule
     labels: tuple[str, ...]
     triads: tuple[Triad, ...]
-    kept: Triad
-    """The triad that voted."""
+    best: Triad
+    """The triad with the best EMR on the held-out utterances, which voted."""
     figures: IntentFigures
     """Metrics of its ensemble on the held-out utterances. No consensus counts as no label."""
     voted: tuple[UtteranceVotes, ...]
@@ -182,7 +182,7 @@ def tri_train(
     ValueError without utterances, for other labels, or if an id occurs twice. The same arguments give the same result,
     if the classifiers are deterministic.
     """
-    begun_s = time.process_time()
+    started_s = time.process_time()
     _check_arguments(labelled, held_out, unlabelled, labels)
     examples = [(utterance.text, utterance.intents or ()) for utterance in labelled]
     work = _Training(examples, held_out, unlabelled, tuple(labels), make_classifier, rule, refusal, tell)
@@ -203,14 +203,14 @@ def tri_train(
         rule=rule,
         labels=work.labels,
         triads=tuple(triads),
-        kept=best.triad,
+        best=best.triad,
         figures=intent_figures(counts, ZERO, work.labels),
         voted=tuple(work.votes_of_utterances(best.unlabelled)),
         held_out_without_consensus=sum(votes.intents is None for votes in held_out_votes),
         known_texts=sum(utterance.text in texts for utterance in unlabelled),
         shared_texts=sum(utterance.text in texts for utterance in held_out),
         absent=tuple(label for label in labels if label not in present_labels),
-        cpu_s=time.process_time() - begun_s,
+        cpu_s=time.process_time() - started_s,
     )
 
 
@@ -244,7 +244,7 @@ class _Training:
 
     def triad(self, number: int) -> _TriadOutcome:
         """Trains one triad until it settles, labels repeat, or the maximum number of episodes is reached."""
-        begun_s = time.process_time()
+        started_s = time.process_time()
         samples = [self._sample(f"{self._rule.seed}/{number}/{index}/sample") for index in range(3)]
         # Each classifier's seed is drawn from a text, so that adjacent seeds are unrelated.
         seeds = [random.Random(f"{self._rule.seed}/{number}/{index}").getrandbits(31) for index in range(3)]
@@ -252,12 +252,12 @@ class _Training:
         for classifier, sample in zip(classifiers, samples, strict=True):
             self._fit(classifier, sample)
         held_out, unlabelled = self._predict_all(classifiers)
-        episodes = [Episode(number, 0, self._held_out_share(held_out), cpu_s=time.process_time() - begun_s)]
+        episodes = [Episode(number, 0, self._held_out_share(held_out), cpu_s=time.process_time() - started_s)]
         self._tell(episodes[0])
         earlier: list[list[dict[str, Intents]]] = [[{}, {}, {}]]
         ending = EpisodesEnding.MOST if self._texts else EpisodesEnding.SETTLED
         while self._texts and len(episodes) <= self._rule.episodes:
-            begun_s = time.process_time()
+            started_s = time.process_time()
             pseudo_labels = self._pseudo_labels(unlabelled, [{text for text, _ in sample} for sample in samples])
             changed = sum(
                 len(dict(new.items() ^ old.items())) for new, old in zip(pseudo_labels, earlier[-1], strict=True)
@@ -268,7 +268,7 @@ class _Training:
                 held_out, unlabelled = self._predict_all(classifiers)
             exact = self._held_out_share(held_out)
             counts = (len(pseudo_labels[0]), len(pseudo_labels[1]), len(pseudo_labels[2]))
-            episodes.append(Episode(number, len(episodes), exact, counts, changed, time.process_time() - begun_s))
+            episodes.append(Episode(number, len(episodes), exact, counts, changed, time.process_time() - started_s))
             self._tell(episodes[-1])
             if exact == episodes[-2].exact and changed <= self._rule.calm * sum(counts):
                 ending = EpisodesEnding.SETTLED

@@ -99,10 +99,10 @@ def vote(
         for matrix in probabilities
     )
     mean = np.mean(probabilities, axis=0)
-    certainty = np.maximum(mean, 1 - mean).min(axis=1, initial=1.0)
+    certainties = np.maximum(mean, 1 - mean).min(axis=1, initial=1.0)
     reasons: dict[Intents, str] = {}
     outcomes = []
-    for id_, certain, *votes in zip(utterances, certainty, first, second, third, strict=True):
+    for id_, certainty, *votes in zip(utterances, certainties, first, second, third, strict=True):
         intents = consensus(votes)
         if intents is not None and intents not in reasons:
             reasons[intents] = refusal(intents)
@@ -113,7 +113,7 @@ def vote(
                 votes=(votes[0], votes[1], votes[2]),
                 intents=None if refused else intents,
                 refused=refused,
-                certainty=round(float(certain), _CERTAINTY_DIGITS),
+                certainty=round(float(certainty), _CERTAINTY_DIGITS),
             )
         )
     return outcomes

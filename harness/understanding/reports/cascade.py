@@ -26,6 +26,7 @@ from harness.understanding.figures import frame_figures
 from harness.understanding.reports.score_json import counts_json, rule_json
 from harness.understanding.reports.score_text import (
     DIFFERENCE_FIELDS,
+    IN_POINTS,
     MAX_ROWS,
     NOTE_WIDTH,
     DifferenceRow,
@@ -159,6 +160,7 @@ def sections(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int =
     words = cascade.words
     wer = f"{wer_in_words(cascade.total.words, interval_of(words))}; words compared as {words.normalisation}"
     pairs = [
+        ("difference", f"transcript minus reference, {IN_POINTS}"),
         ("WER", wer),
         ("slot F1", f"{percent(slot_f1(cascade), 2)} with positions on the reference; {_PLACES_NOTE}"),
         (

@@ -65,7 +65,7 @@ def system_of(entry: Any, rules: list[Rule]) -> SystemCounts:
     """The counts of one system from JSON. ValueError, KeyError or TypeError if they are not valid."""
     scores = _list(entry["scores"])
     if len(scores) != len(rules):
-        raise ValueError("there is not one score for each detail")
+        raise ValueError("the numbers of scores and of details differ")
     return SystemCounts(
         gold=_text(entry["gold"]["file"]),
         predicted=_text(entry["predicted"]["file"]),
@@ -301,7 +301,7 @@ def read_score_json(path: Path, name: str) -> ScoreFile:
     name: name of the file in messages.
     """
     place = Place(name)
-    remedy = "Give a file written by `harness understand score --json FILE`"
+    remedy = "Choose a file written by `harness understand score --json FILE`"
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as error:
@@ -332,7 +332,7 @@ def read_score_json(path: Path, name: str) -> ScoreFile:
         ) from error
     except KeyError as error:
         problem = f"the file has no key {error}: it is damaged, or an earlier version wrote it"
-        raise InputError(problem, place=place, remedy="Score again, or omit the file") from error
+        raise InputError(problem, place=place, remedy="Score again, or leave out the file") from error
     except (ValueError, TypeError, AttributeError, IndexError, RecursionError) as error:
         problem = f"the file is damaged: {type(error).__name__}: {error}"
-        raise InputError(problem, place=place, remedy="Score again, or omit the file") from error
+        raise InputError(problem, place=place, remedy="Score again, or leave out the file") from error

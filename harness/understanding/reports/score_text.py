@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.plain_json import to_plain
 from harness.base.table import NO_LABEL, Field, Notes, Occurrences, Section, Table
-from harness.base.text_table import heading, join_blocks, shown
-from harness.model.choices import MAX_CONFUSIONS as MAX_CONFUSIONS
-from harness.model.choices import CountedAttempt
+from harness.base.text_table import heading, join_blocks, note, shown
+from harness.model.choices import MAX_CONFUSIONS, CountedAttempt
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, percent, points, probability
 from harness.model.understanding import Chunking, Detail
@@ -102,7 +101,6 @@ class FigureRow:
     - interval: 95 % interval; None without one.
     - counts: the counts in words, or why there is no value.
     - detail: the detail of concepts; None for metrics that do not depend on it.
-    - high: whether more is better.
     """
 
     key: str
@@ -111,7 +109,7 @@ class FigureRow:
     interval: Interval | None
     counts: str
     detail: Detail | None = None
-    high: bool = True
+    more_is_better: bool = True
 
 
 @dataclass(frozen=True)
@@ -166,7 +164,7 @@ class SystemReport:
             Field("", "metric", self.row_name),
             Field("", "value", lambda row: per_cent(row.value), main=True),
             Field("", "95 % interval", lambda row: short_interval(row.interval)),
-            Field("", "counts", lambda row: row.counts, left=True),
+            Field("", "counts", lambda row: row.counts, left=True, folds=True),
         )
         return Table(fields, self.rows)
 
@@ -178,7 +176,7 @@ class SystemReport:
         if not number:
             yield FigureRow("emr", "EMR (exact match)", None, None, NO_INTENTS)
             return
-        basis = f"mean over {number:,} {'utterance' if number == 1 else 'utterances'}"
+        basis = f"mean over {_counted_utterances(number)}"
         if figures.empty_rightly:
             basis += f"; {figures.empty_rightly:,} {'is' if figures.empty_rightly == 1 else 'are'} 0/0"
         zero = self.zero
@@ -198,9 +196,9 @@ class SystemReport:
         yield from _average_rows("{}_micro", "{}, micro", figures.micro, intervals, texts)
         if self.outside is not None:
             shares = zip(*(scope_figures(intents, self.outside) for intents in (counts, *clusters)), strict=True)
-            for (key, name, high), (share, *cluster_shares) in zip(_SCOPE, shares, strict=True):
-                interval = share_interval(share, cluster_shares)
-                yield FigureRow(key, name, share.value, interval, _of_utterances(share), high=high)
+            for (key, name, more_is_better), (share, *cluster_shares) in zip(_SCOPE, shares, strict=True):
+                interval, text = share_interval(share, cluster_shares), _of_utterances(share)
+                yield FigureRow(key, name, share.value, interval, text, more_is_better=more_is_better)
         for index, part in enumerate(counts.parts or ()):
             name = ("scenario", "action")[index]
             text = _count_texts(sum_columns(part), f"{name}s")[2]
@@ -225,7 +223,9 @@ def _slot_rows(
     if figures.unplaced == figures.utterances:
         yield FigureRow(f"{key}slot_f1", f"slot F1{name}", None, None, NO_PLACES, detail)
     else:
-        left_out = f"; {figures.unplaced:,} utterances without slot positions left out" if figures.unplaced else ""
+        left_out = ""
+        if figures.unplaced:
+            left_out = f"; {_counted_utterances(figures.unplaced)} without slot positions left out"
         *texts, f1_text = _count_texts(chunks, "chunks")
         texts.append(f1_text + left_out)
         yield from _average_rows(f"{key}slot_{{}}", f"slot {{}}{name}", figures.micro, intervals, texts, detail)
@@ -246,13 +246,17 @@ def _slot_rows(
     interval = None
     if samples:
         interval = cer_interval(samples.edits, [{(slots.edits.errors, slots.edits.words): 1} for slots in clusters])
-    yield FigureRow(f"{key}cer", f"CER{name}", figures.cer, interval, sums, detail, high=False)
+    yield FigureRow(f"{key}cer", f"CER{name}", figures.cer, interval, sums, detail, more_is_better=False)
     if not figures.frames.total:
         yield FigureRow(f"{key}sfa", f"SFA{name}", None, None, "no utterance has both intents and slots", detail)
         return
     matching = "slots with their positions" if figures.by_place else "slots as lists of concepts"
     sfa = f"{_of_utterances(figures.frames)}; {matching}"
     yield FigureRow(f"{key}sfa", f"SFA{name}", figures.frames.value, figures.frames_interval, sfa, detail)
+
+
+def _counted_utterances(number: int) -> str:
+    return f"{number:,} {'utterance' if number == 1 else 'utterances'}"
 
 
 def _of_utterances(share: Share) -> str:
@@ -323,8 +327,10 @@ def systems_lines(
 
 def system_lines(system: SystemReport, width: int, *, confusions: int = MAX_CONFUSIONS) -> Iterator[str]:
     """The report on one system. confusions: most rows of confusions; 0 for all."""
-    most = {"confusions": confusions or None}
-    return join_blocks(*(section.lines(width, most.get(section.key, MAX_ROWS)) for section in sections(system)))
+    max_rows_by_section = {"confusions": confusions or None}
+    return join_blocks(
+        *(section.lines(width, max_rows_by_section.get(section.key, MAX_ROWS)) for section in sections(system))
+    )
 
 
 def sections(system: SystemReport, ids: int = 5) -> Iterator[Section]:
@@ -340,8 +346,8 @@ def sections(system: SystemReport, ids: int = 5) -> Iterator[Section]:
     concepts = []
     for detail, figures in zip(counts.details, system.figures, strict=True):
         if labels := figures.slots.per_concept or figures.slots.per_concept_set:
-            of_sets = "" if figures.slots.per_concept else ", once per utterance"
-            concepts.append(label_table(f"concept ({detail.rule.detail}{of_sets})", labels))
+            once = "" if figures.slots.per_concept else ", once per utterance"
+            concepts.append(label_table(f"concept ({detail.rule.detail}{once})", labels))
     if concepts:
         yield Section("concepts", "Concepts", concepts)
     groups = [
@@ -415,17 +421,17 @@ def _remarks(system: SystemReport, ids: int) -> Notes:
             pairs.append(("never", f"{len(intents.never_predicted):,} never predicted: {names}{more}"))
     if unit := interval_unit(counts.details[0].totals):
         pairs.append(("intervals", unit))
-    counted = "; counted as empty predictions, and never as right" if counts.missing else ""
-    pairs.append(("missing", f"{listed(counts.missing, ids)}{counted}"))
-    remark = "; not counted" if counts.unknown else ""
-    pairs.append(("without gold", f"{listed(counts.unknown, ids)}{remark}"))
-    for name, utterances, note in (
+    missing_effect = "; counted as empty predictions, and never as right" if counts.missing else ""
+    pairs.append(("missing", f"{listed(counts.missing, ids)}{missing_effect}"))
+    unknown_effect = "; not counted" if counts.unknown else ""
+    pairs.append(("without gold", f"{listed(counts.unknown, ids)}{unknown_effect}"))
+    for name, utterances, effect in (
         ("not annotated", counts.unannotated, "; not counted"),
         ("other words", counts.other_words, ": words of gold and prediction differ"),
         ("blanks", counts.surplus_blanks, ": a slot value has extra spaces, which count"),
     ):
         if utterances:
-            pairs.append((name, f"{listed(utterances, ids)}{note}"))
+            pairs.append((name, f"{listed(utterances, ids)}{effect}"))
     return Notes(pairs, NOTE_WIDTH)
 
 
@@ -461,8 +467,10 @@ def group_table(
     column: str, labels: Sequence[tuple[str, FrameCounts]], detail: DetailCounts, system: SystemReport
 ) -> Table[GroupRow]:
     """A table with a row for each label of a column, then their means."""
-    several = f" ({detail.rule.detail})" if len(system.counts.details) > 1 else ""
-    label: Field[GroupRow] = Field("label", f"by {column}{several}", lambda row: row[0], lambda row: row[0] or NO_LABEL)
+    detail_name = f" ({detail.rule.detail})" if len(system.counts.details) > 1 else ""
+    label: Field[GroupRow] = Field(
+        "label", f"by {column}{detail_name}", lambda row: row[0], lambda row: row[0] or NO_LABEL
+    )
     rows = [(name, frame_figures(counts, system.zero, system.labels, detail.totals)) for name, counts in labels]
     if detail.totals.clusters and not any(counts.queries for _, counts in labels):
         rows = [(name, _without_intervals(figures)) for name, figures in rows]  # merged files name no queries of groups
@@ -488,8 +496,12 @@ def group_means(table: Table[GroupRow]) -> dict[str, float | None]:
     rows = table.json()
     if len(rows) < 2:
         return {}
-    values = {key: [row[key] for row in rows if row[key] is not None] for key in rows[0] if key != "label"}
-    return {key: fmean(numbers) if len(numbers) == len(rows) else None for key, numbers in values.items()}
+    means: dict[str, float | None] = {}
+    for key in rows[0]:
+        if key != "label":
+            values = [row[key] for row in rows if row[key] is not None]
+            means[key] = fmean(values) if len(values) == len(rows) else None
+    return means
 
 
 def listed(ids: Sequence[str], max_ids: int = 5) -> str:
@@ -517,7 +529,7 @@ class SessionNotes:
         return SessionNotes(self.attempt, self.not_counted + other.not_counted, self.unfinished + other.unfinished)
 
     def lines(self) -> Iterator[str]:
-        yield f"attempt       {self.attempt} of each trial"
+        yield f"attempt       the {self.attempt} one of each trial"
         yield from (f"unfinished    {session}" for session in self.unfinished)
         if self.not_counted:
             yield f"unknown       {listed(self.not_counted)}: no report of what was understood; not counted"
@@ -527,8 +539,7 @@ def comparison_lines(comparisons: Sequence[FrameComparison], width: int) -> Iter
     """A table for each pair of systems: difference in percentage points, interval, and p."""
     for comparison in comparisons:
         yield ""
-        number = len(comparison.utterances)
-        shared = f"{number:,} {'utterance' if number == 1 else 'utterances'} that both have"
+        shared = f"{_counted_utterances(len(comparison.utterances))} that both have"
         yield shown(f"first: {comparison.first}, second: {comparison.second}; on {shared}", width)
         counted_nowhere = comparison.only_first + comparison.only_second + comparison.neither
         if counted_nowhere:
@@ -537,8 +548,11 @@ def comparison_lines(comparisons: Sequence[FrameComparison], width: int) -> Iter
                 f"{comparison.only_second:,} only in the second, {comparison.neither:,} in neither"
             )
         yield from difference_table(comparison.differences).lines(width, max_rows=MAX_ROWS)
+        yield from note("difference", f"first minus second, {IN_POINTS}", width, NOTE_WIDTH)
 
 
+IN_POINTS = "in percentage points; higher is better, except for error rates (CER)"
+"""The unit and the direction of differences."""
 DifferenceRow = tuple[str, "MetricDifference"]
 DIFFERENCE_FIELDS: tuple[Field[DifferenceRow], ...] = (
     Field("", "difference", lambda row: points(row[1].difference), main=True),

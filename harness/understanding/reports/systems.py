@@ -1,4 +1,7 @@
-"""Understanding systems side by side, as lines, JSON and a page."""
+"""Understanding systems side by side, as lines, JSON and a page.
+
+Understanders that were trained and scored on one corpus come as lines and JSON only.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,24 @@ from typing import Any
 
 from harness import __version__
 from harness.base.pages import filled_page
-from harness.base.plain_json import to_plain
+from harness.base.plain_json import Json, picked, to_plain
 from harness.base.table import Field, Notes, Section, Table
-from harness.base.text_table import join_blocks, shown
-from harness.model.numbers import NOTHING, counted, fixed, percent, points, probability
+from harness.base.text_table import Column, join_blocks, shown, text_table
+from harness.model.numbers import NOTHING, counted, fixed, number, percent, points, probability
 from harness.statistics.ratios import MIN_CLUSTERS
 from harness.statistics.text import percent_interval, points_interval
 from harness.understanding.comparison import Metric
+from harness.understanding.models.training import FIGURES, ContenderRow
 from harness.understanding.reports.cascade import MAX_TEXT_CHARS
 from harness.understanding.reports.score_json import counts_json, rule_json
-from harness.understanding.reports.score_text import MAX_ROWS, NOTE_WIDTH, chunking_in_words, details_in_words, listed
+from harness.understanding.reports.score_text import (
+    IN_POINTS,
+    MAX_ROWS,
+    NOTE_WIDTH,
+    chunking_in_words,
+    details_in_words,
+    listed,
+)
 from harness.understanding.systems import (
     METRICS,
     ComparedSystems,
@@ -33,7 +44,7 @@ METRIC_NAMES = {
     Metric.EMR: "EMR",
     Metric.F1MH: "F1mh",
     Metric.CER: "CER",
-    Metric.VALUED_CER: "CVER",
+    Metric.VALUED_CER: "CER, values",
     Metric.SFA: "SFA",
     Metric.VALUED_SFA: "SFA, values",
 }
@@ -62,7 +73,7 @@ def sections(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = (), i
     column = shown(compared.talker_column, MAX_TEXT_CHARS)
     talkers = f"{compared.talkers:,} by {column}"
     if compared.nameless:
-        talkers = f"no intervals: {counted(compared.nameless, 'utterance')} without a label {column}"
+        talkers = f"no intervals: {counted(compared.nameless, 'utterance')} without a label in the column {column}"
     if 0 < compared.talkers < MIN_CLUSTERS:
         talkers += ", too few for intervals"
     condition = (
@@ -82,16 +93,17 @@ def sections(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = (), i
         if unanswered:
             basis.append(("no answer", f"{shown(name, MAX_TEXT_CHARS)}: {listed(unanswered, ids)}"))
     if compared.unannotated:
-        basis.append(("no gold", f"{compared.unannotated:,} utterances are not annotated"))
+        basis.append(("no gold", f"{counted(compared.unannotated, 'utterance')} without annotations"))
     yield Section("basis", "Basis", (Notes([*basis, *notes], NOTE_WIDTH),))
     yield Section("systems", "Systems", (_systems_table(compared.results), Notes([("", _COST)])))
     yield Section(
         "losses", "Where utterances are lost", (_losses_table(compared.results), Notes([("", _STAGES_IN_WORDS)]))
     )
     yield Section("intervals", "95 % intervals", (_intervals_table(compared.results),))
-    for number, difference in enumerate(compared.differences, 1):
+    for position, difference in enumerate(compared.differences, 1):
         title = f"{shown(difference.first, MAX_TEXT_CHARS)} minus {shown(difference.second, MAX_TEXT_CHARS)}"
-        yield Section(f"d{number}", title, (_differences_table(difference),))
+        unit = Notes([("difference", IN_POINTS)], NOTE_WIDTH)
+        yield Section(f"d{position}", title, (_differences_table(difference), unit))
 
 
 _COST = "RTF: seconds of processing per second of sound. CPU: processor seconds per hour of sound."
@@ -248,3 +260,47 @@ def page(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = ()) -> st
         basis=basis.parts[0],
         sections=other_sections,
     )
+
+
+MIN_CONTENDERS_WIDTH = 140
+"""Minimum width of the table of contenders in columns, so that no name is cut."""
+
+
+def contender_lines(rows: Sequence[ContenderRow], width: int) -> Iterator[str]:
+    """The table of understanders: each metric, with its interval or standard deviation below it."""
+    cells: list[tuple[str, ...]] = []
+    for row in rows:
+        texts = _contender_metric_texts(row)
+        values, spreads = zip(*(texts.get(metric, (NOTHING, "")) for metric in FIGURES), strict=True)
+        name = f"{row.name} *" if row.from_elsewhere else row.name
+        cells.append((name, *values, number(row.train_cpu_s), number(row.predict_cpu_s)))
+        if not row.from_elsewhere:
+            cells.append(("", *spreads, "", ""))
+    heads = ("understander", "intent accuracy", "EMR", "slot F1", "F1mh", "CER", "SFA", "CPU s", "CPU s / 1,000")
+    yield from text_table(list(map(Column, heads)), cells, max(width, MIN_CONTENDERS_WIDTH))
+    if any(row.from_elsewhere for row in rows):
+        yield "* published result on the corpus's own splits, not measured in this run"
+
+
+def _contender_metric_texts(row: ContenderRow) -> dict[Metric, tuple[str, str]]:
+    """Each metric's value, and its interval or its standard deviation over folds."""
+    texts = {}
+    for index, (metric, value, interval) in enumerate(row.figures):
+        deviation = row.deviations[index] if row.deviations else None
+        spread = percent_interval(interval, 1) if deviation is None else f"± {percent(deviation, 2)}"
+        texts[metric] = percent(value, 2), spread
+    return texts
+
+
+def contender_json(row: ContenderRow) -> Json:
+    """The results of an understander for JSON; over folds, with the standard deviations `sd`."""
+    figures = {
+        metric.value: {"value": value, "interval_95": None if interval is None else list(interval)}
+        for metric, value, interval in row.figures
+    }
+    for (metric, _, _), deviation in zip(row.figures, row.deviations, strict=False):
+        figures[metric.value]["sd"] = deviation
+    return {
+        "understander": row.name, **picked(row, "from_elsewhere", "utterances"),
+        "figures": figures, "train_cpu_s": row.train_cpu_s, "predict_cpu_s_per_1000": row.predict_cpu_s,
+    }  # fmt: skip

@@ -228,7 +228,7 @@ def test_missing_judgments_and_those_of_another_session_are_found(
 def test_a_file_added_to_the_inputs_is_found(folder: Path) -> None:
     (folder / "inputs" / "profiles").mkdir(parents=True)
     (folder / "inputs" / "profiles" / "more.yaml").touch()
-    assert list(check(folder).damage) == ["inputs/profiles/more.yaml was added: the session began without it"]
+    assert list(check(folder).damage) == ["inputs/profiles/more.yaml was added after the session began"]
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_a_foreign_table_is_found(folder: Path, name: str, statement: str) -> No
 
 def test_check_covers_files_the_session_started_with(folder: Path) -> None:
     (folder / "session.json").write_text('{"seed": 2}')
-    assert list(check(folder).damage) == ["session.json is not what the session began with: its SHA-256 differs"]
+    assert list(check(folder).damage) == ["session.json has changed since the session began: its SHA-256 differs"]
     (folder / "session.json").unlink()
     assert list(check(folder).damage) == ["session.json is missing"]
 

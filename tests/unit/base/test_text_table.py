@@ -45,3 +45,16 @@ def test_hostile_names_and_wide_letters_keep_columns_aligned() -> None:
 
 def test_rows_above_the_limit_are_counted() -> None:
     assert list(text_table(COLUMNS[:2], [("a", "1")] * 5, 40, max_rows=2))[-1] == "… and 3 more"
+
+
+def test_a_last_column_of_words_is_folded_before_labels_are_cut() -> None:
+    columns = (Column("metric"), Column("value"), Column("counts", left=True, folds=True))
+    rows = [("precision, weighted", "62.50 %", "mean over labels, each weighted"), ("F1", "66.67 %", "2 of 3")]
+    assert list(text_table(columns, rows, 54, max_rows=1)) == [
+        "metric                 value  counts",
+        "─" * 52,
+        "precision, weighted  62.50 %  mean over labels, each",
+        "                              weighted",
+        "… and 1 more",
+    ]
+    assert [len(line) for line in text_table(columns, rows, 80)] == [36, 61, 61, 36]

@@ -163,7 +163,7 @@ def test_prompt_lines_do_not_shorten_the_hold_back_time(tmp_path: Path) -> None:
     assert "too few lines" in measured_times(timed(tmp_path, "us"), 0.5)
     line = measured_times(timed(tmp_path, "us"), 4)
     late_ms = int(known(re.search(r"up to (\d+) ms later", line))[1])
-    assert ("write hold_back_ms" in line) == (late_ms > 16)
+    assert ("write `hold_back_ms" in line) == (late_ms > 16)
     assert late_ms > 16 or "The default, `hold_back_ms: 16`, covers this" in line
 
 
@@ -308,7 +308,7 @@ def test_frames_that_the_profile_does_not_expect_are_named_instead_of_the_rate(t
     monitor = DeviceMonitor(str(lamp(tmp_path)), Path(), baud=115200)
     monitor.feed(output_now(encode(FrameKind.WAKE, b"wake")))
     assert monitor.has_frames
-    assert monitor.noise.startswith("these are frames of the harness's protocol: write `console: {framing: vh}`")
+    assert monitor.noise.startswith("the device sends frames of the harness's protocol: add `console: {framing: vh}`")
 
 
 def test_a_rule_whose_events_also_come_in_frames_is_refused_with_its_place(tmp_path: Path) -> None:

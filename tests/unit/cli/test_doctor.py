@@ -60,7 +60,7 @@ def test_a_missing_board_fails_its_check(tmp_path: Path) -> None:
 def test_an_unknown_scheme_of_a_port_is_reported_at_its_connection(tmp_path: Path) -> None:
     file = bench(tmp_path, "  one: {profile: vh_board, connection: {driver: serial, port: unix:///tmp/line}}\n")
     refusal = CliRunner().invoke(group, ["doctor", "--bench", str(file)]).exception
-    expected = "bench.yaml:3:40: port: 'unix:///tmp/line' is not supported. Write socket://HOST:PORT, or the path of a"
+    expected = "bench.yaml:3:40: port: 'unix:///tmp/line' is not supported. Use socket://HOST:PORT, or the path of a"
     assert expected in str(refusal)
 
 

@@ -47,7 +47,7 @@ def test_the_report_has_a_plot_the_memory_length_and_a_profile_line(tmp_path: Pa
     assert lines[4] == f"     8.0 s  {'·' * 21}{' ' * 9}  0 of 3 (0–71 %)"
     text = "\n".join(lines)
     assert "memory length      between 4 and 8 s (95 % interval 4 to 8 s)" in text
-    assert "context_wait_s: 8  # at 8 s, at most 63 % show memory (95 %); 0 of 5 pairs did at 8 s or more" in text
+    assert "context_wait_s: 8  # at 8 s, at most 63 % show memory (95 %); observed: 0 of 5 pairs at 8 s or more" in text
     assert "more cautious      16 s: at most 45 % of pairs show memory" in text
     assert "do not count       neither 1" in text
     assert "the device's own answer" in text

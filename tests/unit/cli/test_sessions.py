@@ -232,7 +232,7 @@ def test_tables_fit_the_terminal_width(width: int) -> None:
     asked(rows, "time-1", HOSTILE)
     for entry in rows.entries:
         figures.add(entry)
-    for line in summary.heard_tables(heard_in(figures.snapshot().trials), "spoken", width=width):
+    for line in summary.wer_tables(heard_in(figures.snapshot().trials), "spoken", width=width):
         assert width_of(line) <= width
         assert line.isprintable()
 
@@ -245,18 +245,18 @@ def test_the_unit_of_an_interval_is_named_and_no_figure_is_cut() -> None:
         TranscribedTrial(replace(planned(1), query_id=f"q{number}"), "", AttemptTranscript(1, "", wrong), None)
         for number in range(6)
     )
-    first, final = summary.heard_tables(trials, "plain", [Grouping.KIND], width=80)[-2:]
+    first, final = summary.wer_tables(trials, "plain", [Grouping.KIND], width=80)[-2:]
     assert first.split()[-8:] == ["query", "30", "0", "740736", "90", "6", "of", "6"]
     assert final.split() == ["final", "n/a", "n/a", "0", "0", "0", "0", "0", "of", "0"]
 
 
 def test_rates_without_words_are_not_available() -> None:
     nothing = GroupTranscripts.of([("time", None), ("time", None)])
-    assert summary.heard_lines(GroupTranscripts(), GroupTranscripts(), "plain") == []
-    assert summary.heard_lines(nothing, nothing, "plain")[0] == "WER, first attempt   n/a (no reference words)"
+    assert summary.wer_lines(GroupTranscripts(), GroupTranscripts(), "plain") == []
+    assert summary.wer_lines(nothing, nothing, "plain")[0] == "WER, first attempt   n/a (no reference words)"
     inserted = GroupTranscripts.of([("time", WordCounts(insertions=2, sentences=1, sentences_with_error=1))])
     assert summary.wer_in_words(inserted) == "n/a (no reference words, 2 inserted)"
-    assert summary.heard_tables((), "plain") == ["no attempts that could have a transcript"]
+    assert summary.wer_tables((), "plain") == ["no attempts that could have a transcript"]
 
 
 def test_options_that_exclude_each_other_are_refused(query_session: Path) -> None:
@@ -419,7 +419,7 @@ def test_transcripts_typed_by_the_operator_are_marked(tmp_path: Path) -> None:
     for number, heard, evidence in ((1, "what lime is it", EvidenceSource.OPERATOR), (2, ASKED, EvidenceSource.DEVICE)):
         rows.trial(f"time-{number}", heard=heard, evidence=evidence)
     session = stored(rows, tmp_path / "s")
-    note = "by the operator, mostly for misheard queries: 1 first, 1 final"
+    note = "by the operator, mostly for misheard queries: 1 first and 1 final attempts"
     assert f"typed                {note}" in harness("show", session).output.splitlines()
     assert f"transcripts typed {note}" in harness("show", session, "--wer").output.splitlines()
     table = list(csv.DictReader(io.StringIO(harness("show", session, "--csv").output)))

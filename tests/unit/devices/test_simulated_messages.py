@@ -84,14 +84,16 @@ def broker(simulated_time: SimulatedThreads) -> SimulatedBroker:
 
 
 def test_an_hour_of_messages_each_seen_once_at_its_time(broker: SimulatedBroker) -> None:
-    box, chance = Box(broker), Random(2)
+    box, chance, repeats = Box(broker), Random(2), 0
     with watching(broker) as (driver, observations):
         for _ in range(600):
             threads.sleep(chance.uniform(0.5, 11.5))
-            box.hears(times=chance.choice((1, 1, 2)))
+            times = chance.choice((1, 1, 2))
+            repeats += times - 1
+            box.hears(times=times)
         threads.sleep(1.0)
-        assert driver.duplicates > 100
         assert driver.acknowledged > 3000
+    assert repeats > 100
     contained(observations, box.said_s)
     assert len(observations.all) == len(box.said_s)
 
@@ -143,7 +145,7 @@ def test_few_messages_on_a_host_that_is_often_late_lie_outside_their_error(broke
 
 def test_messages_delayed_by_a_lost_connection_are_marked(broker: SimulatedBroker) -> None:
     box = Box(broker)
-    with watching(broker) as (driver, observations):
+    with watching(broker) as (_, observations):
         for number in range(100):
             threads.sleep(5.0)
             if number % 10 == 5:
@@ -153,7 +155,6 @@ def test_messages_delayed_by_a_lost_connection_are_marked(broker: SimulatedBroke
             box.hears()
         threads.sleep(10.0)
         assert len(observations.of(LinkLost)) == len(observations.of(LinkBack)) == 10
-        assert driver.duplicates > 0
     contained(observations, box.said_s)
 
 
@@ -254,7 +255,7 @@ def test_a_restart_and_a_lost_device_are_told_apart(broker: SimulatedBroker) -> 
     box = Box(broker)
     box.say("text", text="yesterday", retain=True)
     threads.sleep(1.0)
-    with watching(broker) as (driver, observations):
+    with watching(broker) as (_, observations):
         box.say("text", text="today")
         threads.sleep(1.0)
         box.peer.vanish(noticed_after_s=9.0)
@@ -266,7 +267,6 @@ def test_a_restart_and_a_lost_device_are_told_apart(broker: SimulatedBroker) -> 
         threads.sleep(10.0)  # the will of the first boot comes meanwhile
         restarted.peer.vanish(noticed_after_s=9.0)
         threads.sleep(10.0)
-        assert driver.retained == 1
     assert [text.text for text in observations.of(Transcript)] == ["today", "tomorrow", "in three days"]
     assert [status.state for status in observations.of(Status)] == [DeviceState.STARTED, DeviceState.GONE]
     missing, will = observations.of(LogLine)

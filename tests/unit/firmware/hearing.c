@@ -46,7 +46,7 @@ void hear_all(uint8_t const *sound, size_t size) {
         size_t count;
         uint8_t encoding = vh_get_u8(&reader);
         uint32_t length = vh_get_u32(&reader);
-        if (reader.short_of || length > reader.left || !vh_unpack_start(&unpacking, encoding, reader.bytes, length)) {
+        if (reader.too_short || length > reader.left || !vh_unpack_start(&unpacking, encoding, reader.bytes, length)) {
             machine_print("no frame\n");
             return;
         }

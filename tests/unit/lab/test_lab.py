@@ -22,5 +22,5 @@ def test_a_lab_whose_parts_do_not_answer_is_not_called_running(tmp_path: Path, m
     with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as frozen:
         for part in PARTS:
             save_process(tmp_path / f"{part.replace(' ', '_')}.pid", known(process_of_pid(frozen.pid)))
-        with pytest.raises(LabError, match=r"not healthy: .*broker: does not answer; assistant: frozen"):
+        with pytest.raises(LabError, match=r"not healthy: .*broker: does not answer; assistant: no heartbeat yet"):
             CliRunner().invoke(command, ["up"], catch_exceptions=False)

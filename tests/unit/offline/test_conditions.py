@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 import soundfile
 
-from harness.devices.active_play import quantised
+from harness.devices.active_play import to_pcm
 from harness.model.errors import InputProblems
 from harness.model.offline import (
     CountingRules,
@@ -120,7 +120,7 @@ def test_conditions_are_the_same_samples_offline_and_live(folder: Path) -> None:
         assert live.rate_hz == RATE_HZ
         outcome, engine = played(folder, condition)
         assert outcome.rejected is None, outcome
-        np.testing.assert_array_equal(np.concatenate(engine.heard), quantised(live, RATE_HZ))
+        np.testing.assert_array_equal(np.concatenate(engine.heard), to_pcm(live, RATE_HZ))
         assert outcome.samples == len(live.samples)
         compared += 1
     assert compared == 27

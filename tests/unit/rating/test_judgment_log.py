@@ -162,7 +162,7 @@ def test_a_row_that_cannot_be_read_is_named(folder: Path) -> None:
 def test_rows_of_other_kinds_count_as_damage(folder: Path) -> None:
     log = JudgmentLog(folder)
     log.append(NoteWritten("hello", "ann"))  # type: ignore[arg-type]
-    assert check(folder).damage == ("judgments.sqlite: row 1 (note_written) does not belong there",)
+    assert check(folder).damage == ("judgments.sqlite: row 1 (note_written) does not belong in this file",)
 
 
 def test_an_unwritable_folder_is_reported(folder: Path) -> None:

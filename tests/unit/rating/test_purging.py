@@ -83,7 +83,7 @@ def test_a_purge_that_was_killed_is_completed_without_a_second_row(sessions: Pat
     (folder / "clips" / clips(folder)[0]).unlink()  # killed after the first clip
     findings = check(folder)
     assert not findings.damage
-    assert "3 clips to be removed still exist: run harness admin purge again" in findings.notes
+    assert "3 clips to be removed still exist. Run again: harness admin purge" in findings.notes
     (plan,) = purge_plan(sessions, OLD, LATER_S)
     assert purge(plan, OLD, "other", "ben") == ""
     assert clips(folder) == []
@@ -262,7 +262,7 @@ def test_a_redaction_that_was_killed_is_named_and_completed(sessions: Path) -> N
     (folder / "clips" / name).write_bytes(with_sound)  # killed after the row
     findings = check(folder)
     assert not findings.damage
-    assert f"clip {name} still has the sound to be redacted: run harness admin redact again" in findings.notes
+    assert f"clip {name} still has the sound to be redacted. Run again: harness admin redact" in findings.notes
     redact(folder, name, [(0.2, 0.5)], "a name", "ann")
     assert (folder / "clips" / name).read_bytes() == silent
     assert check(folder).rows == rows

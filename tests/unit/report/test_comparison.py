@@ -118,7 +118,7 @@ def test_effects_count_as_in_the_totals_of_the_session(state: str, right: int) -
     rows = effect_rows.Session(effect_rows.trial(effect_rows.TIMER)).asked().told(4.5, state).answered().ends(30.0)
     whole = WholeSession.of(rows.entries)
     assert whole.progress.totals.effects == Share(right, 1)
-    assert [(share.count, share.of) for share in device_results(whole, "kitchen", ())[Measure.EFFECTS]] == [(right, 1)]
+    assert [(unit.count, unit.total) for unit in device_results(whole, "kitchen", ())[Measure.EFFECTS]] == [(right, 1)]
 
 
 def test_memory_trials_are_in_no_measure() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.devices.declared import driver_taking
+from harness.devices.declared import driver_with_keys
 from harness.devices.profiles.profile import load_profile
 from harness.model.bench import (
     AfterRetries,
@@ -155,7 +155,7 @@ def test_an_impossible_notification_target_is_refused_with_its_place(folder: Pat
 
 
 def test_a_driver_with_other_options_takes_no_keys() -> None:
-    assert driver_taking(["usb"], load_profile("esp_skainet", beside=Path())) == "serial"
+    assert driver_with_keys(["usb"], load_profile("esp_skainet", beside=Path())) == "serial"
 
 
 @pytest.mark.parametrize("driver", ["serial, port: /dev/ttyX", "tcp, address: 'a:1'", "websocket, url: 'ws://a'"])

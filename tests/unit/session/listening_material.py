@@ -52,9 +52,9 @@ class Play:
     def __init__(self, *targets: Target, before: tuple[AttemptFinished, ...] = (), **changes: object) -> None:
         timing = changes.pop("timing", TIMING)
         assert isinstance(timing, StimulusTiming)
-        begin = {key: changes.pop(key) for key in ("seen", "not_before_s") if key in changes}
+        begin = {key: changes.pop(key) for key in ("bench_state", "not_before_s") if key in changes}
         self.trial = listening_trial(*targets, **changes)  # type: ignore[arg-type]
-        self.machine = ListeningMachine(self.trial, 1, timing, before=before, link_wait_s=60.0)
+        self.machine = ListeningMachine(self.trial, 1, timing, earlier_attempts=before, link_wait_s=60.0)
         self.now_s = 100.0
         self.actions: list[Action] = []
         self.take(self.machine.begin(self.now_s, **begin))  # type: ignore[arg-type]

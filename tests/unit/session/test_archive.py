@@ -265,7 +265,7 @@ def test_an_archive_cut_anywhere_is_refused(suffix: str, session: Path, tmp_path
 
 def test_limits_apply_before_anything_is_written(session: Path, tmp_path: Path) -> None:
     pack(session, whole := tmp_path / "a.zip")
-    with pytest.raises(InputError, match="at most 1000 are accepted"):
+    with pytest.raises(InputError, match="at most 1,000 bytes are accepted"):
         unpack(whole, tmp_path / "back", UnpackLimits(bytes=1000))
     (tmp_path / "back").mkdir()
     with pytest.raises(InputError, match="exists"):
@@ -318,7 +318,7 @@ def test_a_gzip_bomb_behind_the_manifest_is_stopped(tmp_path: Path) -> None:
     head.size = 10**9
     with gzip.open(bomb := tmp_path / "a.tar.gz", "wb") as stream:
         stream.write(head.tobuf(tarfile.USTAR_FORMAT) + bytes(10**7))
-    with pytest.raises(InputError, match="at most 33554432 are accepted"):
+    with pytest.raises(InputError, match=r"at most 33\.55 MB are accepted"):
         unpack(bomb, tmp_path / "back", LIMITS)
     assert [path.name for path in tmp_path.iterdir()] == ["a.tar.gz"]
 

@@ -29,12 +29,12 @@ UNHEARD = Intent("shelf_link", Stamp(102.1), "")
 def test_busy_device_delays_a_trial_by_air_only_so_long() -> None:
     state = BenchState()
     state.observe(Status("shelf_link", Stamp(99.0), DeviceState.SPEAKING))
-    play = Play(BY_AIR, seen=state)
+    play = Play(BY_AIR, bench_state=state)
     play.wait(5.0)
     assert not play.started
     play.feed(Status("shelf_link", play.at(), DeviceState.IDLE))
     assert play.started
-    stubborn = Play(BY_AIR, seen=state)
+    stubborn = Play(BY_AIR, bench_state=state)
     stubborn.wait(stubborn.trial.reprompt.response_max_s)
     assert stubborn.started
 
@@ -62,7 +62,7 @@ def test_stuck_busy_state_is_limited_by_silence(
     bench_state.observe(Status("shelf_link", Stamp(99.0), DeviceState.LISTENING))
     bench_state.observe(SpeechStarted("mic", Stamp(99.5), -30.0))
     bench_state.observe(Status("shelf_link", Stamp(99.8), state))
-    play = Play(BY_AIR, seen=bench_state)
+    play = Play(BY_AIR, bench_state=bench_state)
     play.wait(2.2)
     for observation in evidence:
         play.feed(observation)
@@ -79,7 +79,7 @@ def test_speech_that_goes_on_keeps_a_device_busy() -> None:
     state.observe(Status("shelf_link", Stamp(99.0), DeviceState.THINKING))
     state.observe(Intent("shelf_link", Stamp(99.5), ""))
     state.observe(SpeechStarted("mic", Stamp(100.0), -30.0))
-    play = Play(BY_AIR, seen=state)
+    play = Play(BY_AIR, bench_state=state)
     play.wait(6.0)
     assert not play.started
     play.feed(SpeechEnded("mic", play.at()))
@@ -92,7 +92,7 @@ def test_a_query_waits_while_the_device_still_answers_the_one_before(idle_s: flo
     state = BenchState()
     state.observe(Status("dut_link", Stamp(99.0), DeviceState.SPEAKING))
     machine = TrialMachine(trial(), 1, TIMING)
-    assert machine.begin(100.0, not_before_s=101.0, seen=state) == []
+    assert machine.begin(100.0, not_before_s=101.0, bench_state=state) == []
     assert machine.tick(starts_s - 0.1) == []
     if idle_s <= starts_s:
         actions = machine.feed(Status("dut_link", Stamp(idle_s), DeviceState.IDLE), idle_s)
@@ -112,7 +112,7 @@ def test_a_query_waits_while_the_device_still_answers_the_one_before(idle_s: flo
 )
 def test_a_device_that_went_before_its_trial_is_waited_for(back: Observation, starts_s: float) -> None:
     machine = TrialMachine(trial(), 1, TIMING)
-    assert machine.begin(100.0, seen=BenchState(gone_devices={"dut_link", "elsewhere"})) == []
+    assert machine.begin(100.0, bench_state=BenchState(gone_devices={"dut_link", "elsewhere"})) == []
     actions = [(110.0, action) for action in machine.feed(back, 110.0)]
     actions += [(at_s, action) for at_s in (159.9, 160.0) for action in machine.tick(at_s)]
     assert [at_s for at_s, action in actions if isinstance(action, AttemptStarted)] == [starts_s]

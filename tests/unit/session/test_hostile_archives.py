@@ -314,7 +314,7 @@ def test_files_of_any_size_are_checked_in_little_memory(tmp_path: Path, monkeypa
     assert [len([line for line in damage if name in line]) for name in ("log.seal", "session.json", clip.name)] == [
         1
     ] * 3
-    with pytest.raises(LogError, match="larger than 1000 bytes"):
+    with pytest.raises(LogError, match="larger than 1,000 bytes"):
         stored_bytes(tmp_path)
 
 
@@ -327,7 +327,7 @@ def test_files_of_any_size_are_checked_in_little_memory(tmp_path: Path, monkeypa
         ("a.flac", 481, "is not as long as its row says"),
         ("n" * 300, 480, "cannot be read"),
         ("a.flac", 480, ""),
-        ("long.flac", 1000, "has 1000 samples; at most 480 are read"),
+        ("long.flac", 1000, "has 1,000 samples; at most 480 are read"),
     ],
 )
 def test_only_the_sound_that_a_row_names_is_decoded(

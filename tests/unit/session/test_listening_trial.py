@@ -170,7 +170,7 @@ def test_events_of_other_devices_interrupt_nothing() -> None:
 def test_nothing_is_played_while_a_link_is_down_and_the_trial_is_given_up_after_a_while() -> None:
     state = BenchState()
     state.observe(LinkLost("wired", Stamp(99.0), "unplugged"))
-    play = Play(WIRED, seen=state)
+    play = Play(WIRED, bench_state=state)
     assert play.machine.phase is Phase.LINK_LOST
     assert not play.started
     play.wait(59.0)
@@ -183,7 +183,7 @@ def test_nothing_is_played_while_a_link_is_down_and_the_trial_is_given_up_after_
 def test_a_device_that_was_said_to_be_gone_is_back_when_it_shows_that_it_listens() -> None:
     state = BenchState()
     state.observe(Status("wired", Stamp(99.0), DeviceState.GONE))
-    play = Play(WIRED, seen=state)
+    play = Play(WIRED, bench_state=state)
     assert play.machine.phase is Phase.LINK_LOST
     play.feed(ListeningProved("wired", play.at(), Proof.HEARTBEAT))
     assert play.started
@@ -204,8 +204,8 @@ def test_refractory_time_is_awaited_by_air_and_not_by_wire() -> None:
     state = BenchState()
     for source in ("shelf_link", "wired"):
         state.observe(Wake(source, Stamp(99.5), "alexa"))
-    assert Play(WIRED, seen=state).started
-    play = Play(BY_AIR, seen=state)
+    assert Play(WIRED, bench_state=state).started
+    play = Play(BY_AIR, bench_state=state)
     assert not play.started
     play.wait(1.4)
     assert not play.started
@@ -215,7 +215,7 @@ def test_refractory_time_is_awaited_by_air_and_not_by_wire() -> None:
 
 def test_a_device_that_never_stops_waking_is_reported_and_does_not_hold_the_run() -> None:
     """It wakes every 0.7 s: the refractory time after its last event never ends."""
-    play = Play(BY_AIR, seen=BenchState(last_wake_s={BY_AIR.connection: 100.0}))
+    play = Play(BY_AIR, bench_state=BenchState(last_wake_s={BY_AIR.connection: 100.0}))
     while not play.started and play.now_s < 100.0 + 2 * RULE.response_max_s:
         play.feed(Wake(BY_AIR.connection, play.at(), "alexa", 0.9, None))
         assert play.machine.state.reason == "shelf has just woken; waiting until it is quiet"

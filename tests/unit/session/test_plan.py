@@ -29,7 +29,8 @@ from harness.model.scenario import (
 )
 from harness.model.stimulus import Ambience, NoiseKind, NoiseSpec, Opening, Recording, SpokenText, VoiceSpec
 from harness.model.trial import MemoryPart, Trial
-from harness.session.plan import percentile_notes, plan
+from harness.session.plan import plan
+from harness.session.plan_notes import percentile_notes
 from harness.session.soak import segments
 from tests.known import known
 from tests.unit.session.material import PROFILE, TELLS, bench, equipment, probe, scenario

@@ -265,8 +265,8 @@ def test_a_prompt_names_the_place_in_the_language_of_the_talker() -> None:
     voice = VoiceSpec(TALKER, "ann", language="de-DE")
     (trial,) = plan(scenario(1, matrix=Matrix(places), defaults=Defaults(voice=voice)), bench())
     prompt = prompt_for(trial, "wie spät ist es")
-    assert prompt == TalkerPrompt("ann", "wie spät ist es", "Bitte sagen", "Bitte stehen bei mark 2, 1 m, 30°")
-    assert in_a_line(prompt) == 'ann: Bitte stehen bei mark 2, 1 m, 30°. Bitte sagen: "wie spät ist es"'
+    assert prompt == TalkerPrompt("ann", "wie spät ist es", "Bitte sagen", "Bitte Position einnehmen: mark 2, 1 m, 30°")
+    assert in_a_line(prompt) == 'ann: Bitte Position einnehmen: mark 2, 1 m, 30°. Bitte sagen: "wie spät ist es"'
 
 
 PLACES = (("position", "mark_2", "mark_2"), ("distance_m", 1.0, "1"), ("angle_deg", 30.0, "30"))

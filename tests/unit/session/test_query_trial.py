@@ -430,7 +430,7 @@ def test_the_next_sound_waits_for_our_transcription_but_not_for_long(takes_s: fl
 
 def test_attempt_numbers_continue_after_an_earlier_run() -> None:
     before = [rehearse(BAD).standing()[1], replace(rehearse(BAD).standing()[1], attempt=2)]
-    machine = TrialMachine(trial(), 1, TIMING, before=before)
+    machine = TrialMachine(trial(), 1, TIMING, earlier_attempts=before)
     rehearsal = Rehearsal(machine, [], [], BAD)
     assert rehearsal.run().outcome is Outcome.MISHEARD
     assert list(rehearsal.standing()) == [3]

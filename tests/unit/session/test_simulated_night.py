@@ -12,7 +12,7 @@ from harness.scenario.bench import load_bench
 from harness.scenario.compatibility import check_compatibility
 from harness.scenario.scenario import load_scenario
 from harness.session.simulated.facts import DeviceTraits
-from harness.session.simulated.night import FAULTS, Lengths, PlayedNight, SimulatedNight, simulate_bench
+from harness.session.simulated.night import FAULTS, LengthRenderer, PlayedNight, SimulatedNight, simulate_bench
 from harness.sound.stimuli.renderer import renderer
 
 ROOT = Path(__file__).parents[3]
@@ -22,7 +22,7 @@ SCENARIOS = [
 ]
 BENCHES = sorted(path.relative_to(ROOT) for path in (ROOT / "scenarios" / "benches").glob("*.yaml"))
 GOOD = DeviceTraits(wakes=1.0, mishears=0.0, silent=0.0, doubles=0.0, edge=0.0, false_per_hour=0.0, very_late=0.0)
-LENGTHS = Lengths(renderer())
+LENGTHS = LengthRenderer(renderer())
 
 
 def night(scenario: Path, bench: Path, seed: int = 1, like: DeviceTraits = GOOD, faults: float = 0.0) -> PlayedNight:

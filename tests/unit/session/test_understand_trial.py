@@ -35,7 +35,7 @@ from harness.model.scenario import CloseDialogue, Evidence, RepeatUntil, Repromp
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.model.understanding import ExpectedFrame, Slot
-from harness.session.attempt import SETTLE_S, Attempt
+from harness.session.attempt import FURTHER_REPORTS_S, Attempt
 from harness.session.query_trial import TrialMachine
 from harness.session.take import Action, FreezeResponse, Phase, SayClosing, cause_code
 from tests.known import known
@@ -72,7 +72,7 @@ def rehearse(
 ) -> Rehearsal:
     plain = trial(expects=EXPECTED, reports=REPORTS, responds=voice, microphone="mic" if voice else "")
     machine = TrialMachine(
-        replace(plain, **(changes or {})), 1, TIMING, before=before, attended=attended, link_wait_s=60.0
+        replace(plain, **(changes or {})), 1, TIMING, earlier_attempts=before, attended=attended, link_wait_s=60.0
     )
     rehearsal = Rehearsal(machine, *after, **more)
     rehearsal.run()
@@ -135,9 +135,9 @@ def test_each_course_with_a_silent_device_has_its_outcome(
 def test_a_board_without_a_voice_is_waited_for_no_longer_than_its_word_takes() -> None:
     rehearsal = rehearse([wake(), RIGHT], voice=False)
     ended_s, _ = rehearsal.actions[-1]
-    assert ended_s - rehearsal.starts[1] == pytest.approx(2.4 + SETTLE_S)
+    assert ended_s - rehearsal.starts[1] == pytest.approx(2.4 + FURTHER_REPORTS_S)
     early = rehearse([wake(), tells("greet#set_timer", TEN, at_s=1.5)], voice=False)
-    assert early.actions[-1][0] - early.starts[1] == pytest.approx(TIMING.query_end_s + SETTLE_S)
+    assert early.actions[-1][0] - early.starts[1] == pytest.approx(TIMING.query_end_s + FURTHER_REPORTS_S)
 
 
 def test_a_wrong_frame_is_given_time_to_become_a_right_one() -> None:

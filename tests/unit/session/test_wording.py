@@ -46,7 +46,7 @@ from harness.report import junit
 from harness.session import summary
 from harness.session.summary import end_of_session
 from harness.session.trial_table import trials_csv
-from harness.session.wording import OUTCOME_WORDS, RowWriter, in_words, short_names
+from harness.session.wording import OUTCOME_WORDS, RowWriter, cause_in_words, short_names
 from harness.wake.wake import WakeFigures
 from tests.dashboard.frame_bench import TIMER, some_frames, told, wanting
 from tests.known import known
@@ -340,5 +340,5 @@ def test_a_trial_without_a_verdict_is_silent() -> None:
 
 
 def test_causes_are_worded_for_people() -> None:
-    assert in_words("link_lost: a_b: the port is gone") == "link lost: a_b: the port is gone"
-    assert in_words("engine_ended") == "engine ended"
+    assert cause_in_words("link_lost: a_b: the port is gone") == "link lost: a_b: the port is gone"
+    assert cause_in_words("engine_ended") == "engine ended"

@@ -62,8 +62,8 @@ def test_an_interval_without_an_end_says_so_and_a_rounding_error_is_no_differenc
 
 
 def test_units_without_a_partner_are_compared_unpaired() -> None:
-    first = [ComparedUnit((number,), str(number), count=0, of=1) for number in range(10)]
-    second = [ComparedUnit((number + 6,), str(number + 6), count=1, of=1) for number in range(10)]
+    first = [ComparedUnit((number,), str(number), count=0, total=1) for number in range(10)]
+    second = [ComparedUnit((number + 6,), str(number + 6), count=1, total=1) for number in range(10)]
     unpaired = compare_units(MeasureKind.SHARE, first, second)
     assert (unpaired.first, unpaired.second) == ("0 of 10 = 0.00 %", "10 of 10 = 100 %")
     assert unpaired.how == "unpaired, 10 trials"

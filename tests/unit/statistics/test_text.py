@@ -142,3 +142,11 @@ def test_ordinals_of_attempts() -> None:
     assert [numbers.ordinal(number) for number in (1, 2, 3, 4, 11, 13, 22, 100)] == (
         ["1st", "2nd", "3rd", "4th", "11th", "13th", "22nd", "100th"]
     )
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [(0, "0 bytes"), (999_999, "999,999 bytes"), (10**6, "1 MB"), (32 << 20, "33.55 MB"), (20 * 10**9, "20 GB")],
+)
+def test_a_size_is_shown_in_the_units_of_max_size(size_bytes: int, text: str) -> None:
+    assert numbers.data_size(size_bytes) == text

@@ -24,7 +24,7 @@ def test_a_result_near_its_limit_does_not_read_as_the_limit(
 
 
 def test_an_end_of_an_interval_near_the_limit_does_not_read_as_the_limit() -> None:
-    limit = DeclaredLimit("x", "rejects", 0.05, 0.03, unit=SHARE, interval=(0.01, 0.05004), on_bound=True)
+    limit = DeclaredLimit("x", "rejects", 0.05, 0.03, unit=SHARE, interval=(0.01, 0.05004), compares_bound=True)
     assert limit.sentence == "rejects ≤ 5 %: found 3.00 % (interval up to 5.004 %), fails"
 
 

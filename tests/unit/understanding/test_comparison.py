@@ -60,7 +60,7 @@ def test_samples_have_the_figures_of_the_utterances_they_are_of() -> None:
     # The figures of a sample do not depend on whether utterances share a row.
     counts = counts_of(1, 60)
     sample = columns([counts * 3], basis([counts * 3], ZERO, None))
-    assert len(sample.number) < 100
+    assert len(sample.unit_counts) < 100
     assert sample.units == 180
     drawn = sample.resampled(400, 1)
     for figure, estimates in sample.estimates().items():

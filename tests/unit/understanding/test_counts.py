@@ -296,7 +296,7 @@ def test_both_chunk_readings_match_an_independent_implementation(tags: list[str]
 
 @pytest.mark.parametrize("tag", ["", "B", "I-", "B-", "X-a", "b-a", "E-a", "S-a", "a"])
 def test_invalid_tags_are_refused(tag: str) -> None:
-    with pytest.raises(ValueError, match="is not a tag: write O, B-concept or I-concept"):
+    with pytest.raises(ValueError, match="is not a tag: use O, B-concept or I-concept"):
         chunks(["O", tag], Chunking.CONLLEVAL)
 
 

@@ -12,13 +12,13 @@ from harness.model.transcript import Normalisation
 from harness.model.trial import EvidenceSource
 from harness.model.understanding import ExpectedFrame, Slot
 from harness.understanding.reported_frames import (
-    compared,
+    frame_line,
     merge_slots,
     parts,
+    parts_line,
     slots_match,
-    understood,
+    understanding_result,
     verdict_in_words,
-    written,
 )
 
 RULE = RecognitionRule()
@@ -48,34 +48,36 @@ def told(name: str, *slots: tuple[str, str]) -> Intent:
     ],
 )
 def test_all_intents_and_all_slots_and_no_other(events: list[Intent], intents: bool, frame: bool) -> None:
-    verdict = understood(ExpectedFrame(("a", "b"), (Slot("city", "Lyon"),)), events, RULE)
+    verdict = understanding_result(ExpectedFrame(("a", "b"), (Slot("city", "Lyon"),)), events, RULE)
     assert (verdict.intents_right, verdict.right, verdict.source) == (intents, frame, EvidenceSource.DEVICE)
 
 
 def test_unspecified_slots_are_ignored_and_forbidden_slots_fail() -> None:
     event = told("a", ("city", "Lyon"))
-    assert understood(ExpectedFrame(("a",)), [event], RULE).right
-    assert not understood(ExpectedFrame(("a",), ()), [event], RULE).right
-    assert understood(ExpectedFrame(("a",), ()), [told("a")], RULE).right
-    assert understood(ExpectedFrame(()), [told("")], RULE).right, "nothing was to be understood"
+    assert understanding_result(ExpectedFrame(("a",)), [event], RULE).right
+    assert not understanding_result(ExpectedFrame(("a",), ()), [event], RULE).right
+    assert understanding_result(ExpectedFrame(("a",), ()), [told("a")], RULE).right
+    assert understanding_result(ExpectedFrame(()), [told("")], RULE).right, "nothing was to be understood"
 
 
 def test_missing_intent_report_is_unknown_and_not_wrong() -> None:
-    verdict = understood(ExpectedFrame(("a",)), [], RULE)
+    verdict = understanding_result(ExpectedFrame(("a",)), [], RULE)
     assert (verdict.intents, verdict.slots, verdict.intents_right, verdict.right) == (None, None, None, None)
 
 
 def test_values_are_compared_after_the_normalisation_of_the_scenario() -> None:
     expected, event = ExpectedFrame(("t",), (Slot("duration", "ten minutes"),)), told("t", ("duration", "10 Minutes"))
-    assert understood(expected, [event], RULE).right
-    assert not understood(expected, [event], RecognitionRule(Normalisation.VERBATIM)).right
-    assert understood(ExpectedFrame(("t",), (Slot("n", "845"),)), [told("t", ("n", "eight forty five"))], RULE).right
-    assert not understood(
+    assert understanding_result(expected, [event], RULE).right
+    assert not understanding_result(expected, [event], RecognitionRule(Normalisation.VERBATIM)).right
+    assert understanding_result(
+        ExpectedFrame(("t",), (Slot("n", "845"),)), [told("t", ("n", "eight forty five"))], RULE
+    ).right
+    assert not understanding_result(
         ExpectedFrame(("t",), (Slot("n", "845"),)), [told("t", ("n", "eight fifty four"))], RULE
     ).right
     signs = ExpectedFrame(("t",), (Slot("mark", "!"),))  # no words are left of them: they are compared as they are
-    assert understood(signs, [told("t", ("mark", "!"))], RULE).right
-    assert not understood(signs, [told("t", ("mark", "?"))], RULE).right
+    assert understanding_result(signs, [told("t", ("mark", "!"))], RULE).right
+    assert not understanding_result(signs, [told("t", ("mark", "?"))], RULE).right
 
 
 def test_a_concept_that_comes_twice_and_any_value() -> None:
@@ -133,18 +135,20 @@ def slots(*texts: str) -> tuple[Slot, ...]:
 def test_each_part_has_its_sign(expected_texts: tuple[str, ...], understood_texts: tuple[str, ...], signs: str) -> None:
     expected = ExpectedFrame(tuple(filter(None, expected_texts[0].split("#"))), slots(*expected_texts[1:]))
     understood = UnderstandingResult(tuple(filter(None, understood_texts[0].split("#"))), slots(*understood_texts[1:]))
-    assert compared(parts(expected, understood, RULE)) == signs
+    assert parts_line(parts(expected, understood, RULE)) == signs
 
 
 def test_ignored_slots_are_neither_right_nor_wrong() -> None:
     expected = ExpectedFrame(("set_timer",), None)
-    assert compared(parts(expected, UnderstandingResult(("set_timer",), slots("x=1")), RULE)) == '= set_timer, · x "1"'
+    assert (
+        parts_line(parts(expected, UnderstandingResult(("set_timer",), slots("x=1")), RULE)) == '= set_timer, · x "1"'
+    )
 
 
 def test_values_are_compared_as_the_scenario_compares_words() -> None:
     expected = ExpectedFrame(("set_timer",), slots("duration=10 minutes"))
     understanding = UnderstandingResult(("set_timer",), slots("duration=ten minutes"))
-    assert "≠" in compared(parts(expected, understanding, RecognitionRule(Normalisation.PLAIN)))
+    assert "≠" in parts_line(parts(expected, understanding, RecognitionRule(Normalisation.PLAIN)))
 
 
 def test_missing_intent_report_has_no_parts() -> None:
@@ -152,11 +156,11 @@ def test_missing_intent_report_has_no_parts() -> None:
 
 
 def test_a_frame_on_one_line_is_escaped() -> None:
-    assert written((), ()) == "nothing"
-    assert written(None, None) == "nothing"
-    assert written(("a", "b"), slots("x=1", "y")) == "a#b (x: 1, y)"
-    assert written(("a\x1b[31m",), slots("x=\x07")) == r"a\e[31m (x: \x07)"
-    assert "\x1b" not in compared(parts(ExpectedFrame(("a",)), UnderstandingResult(("\x1b]0;x\x07",)), RULE))
+    assert frame_line((), ()) == "nothing"
+    assert frame_line(None, None) == "nothing"
+    assert frame_line(("a", "b"), slots("x=1", "y")) == "a#b (x: 1, y)"
+    assert frame_line(("a\x1b[31m",), slots("x=\x07")) == r"a\e[31m (x: \x07)"
+    assert "\x1b" not in parts_line(parts(ExpectedFrame(("a",)), UnderstandingResult(("\x1b]0;x\x07",)), RULE))
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,9 @@ def test_talkers_count_only_if_every_utterance_names_one() -> None:
     comparison = compared(nameless, ComparedSystem("s", SystemKind.SOUND, random_answers(gold, 3)))
     assert (comparison.talkers, comparison.nameless) == (0, 1)
     assert comparison.results[0].metrics[Metric.EMR].over_talkers is None
-    assert any("no intervals: 1 utterance without a label voice" in line for line in lines(comparison, 120))
+    assert any(
+        "no intervals: 1 utterance without a label in the column voice" in line for line in lines(comparison, 120)
+    )
 
 
 def test_a_system_without_slots_has_no_right_frames() -> None:

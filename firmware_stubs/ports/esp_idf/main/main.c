@@ -1,4 +1,4 @@
-/* The board on an ESP32 under ESP-IDF: a UART driver with its own ring buffers, the system timer, the hardware's random. */
+/* The board on an ESP32 under ESP-IDF: a UART driver with its own rings, the system timer, the hardware's random numbers. */
 #include "broker.h"
 #include "driver/uart.h"
 #include "esp_err.h"

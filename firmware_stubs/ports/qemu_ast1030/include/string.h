@@ -1,4 +1,4 @@
-/* What the core uses of the C library; there is none on this board. Implemented in memory.c. */
+/* The functions of the C library that the core uses; this board has no library. Implemented in memory.c. */
 #ifndef VH_STRING_H
 #define VH_STRING_H
 

@@ -15,7 +15,7 @@ K_SEM_DEFINE(came, 0, 1);
 
 static struct device const *const line = DEVICE_DT_GET(DT_CHOSEN(zephyr_console));
 
-/* Where in the stream each delimiter came, and when: taken in the interrupt. The oldest ones are forgotten. */
+/* The position and time of each delimiter, noted in the interrupt. The oldest ones are dropped. */
 static struct {
     uint32_t place, counter;
 } stamps[STAMPS];

@@ -9,7 +9,7 @@
 
 /* False when the devicetree's UART is not ready. */
 bool line_open(void);
-/* Until a byte came, for at most 10 ms. */
+/* Waits until a byte arrives, for at most 10 ms. */
 void line_wait(void);
 
 #endif

@@ -229,7 +229,7 @@ def test_labels_are_changed_and_settled_again(run: Run, files: Path) -> None:
     with sitting(project, "ann", "d#2") as desk:
         give(desk, "thank")
     assert json.loads(run("status", project, "--json").output)["changed_since_settled"] == ["d#2"]
-    assert "1 of them was labelled differently since: d#2" in run("status", project).output
+    assert "1 settled utterance was labelled differently since: d#2" in run("status", project).output
     with sitting(project, "cem", "d#2", adjudicating=True) as desk:
         give(desk, "stop")
     assert json.loads(run("status", project, "--json").output)["changed_since_settled"] == []

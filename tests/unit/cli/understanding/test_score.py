@@ -236,14 +236,14 @@ def test_json_is_the_only_standard_output(files: list[str]) -> None:
         (["--gold", "-", "--pred", "-"], "only one file can come from standard input"),
         (
             ["--gold", "-", "--pred", "p.jsonl"],
-            "<stdin>: the name has no suffix that shows its format. Give --gold-format",
+            "<stdin>: the name has no suffix, so the format is unknown. Add --gold-format",
         ),
         (["--gold", "g.jsonl", "--pred", "p.jsonl", "--json", "g.jsonl"], "this file is both an input and an output"),
         (
             ["--gold", "g.jsonl", "--pred", "p.jsonl", "--by", "vioce"],
             "gold has no group 'vioce'. Did you mean 'voice'",
         ),
-        (["--gold", "g.jsonl", "--pred", "p.jsonl", "--split", "dev"], "this has no splits"),
+        (["--gold", "g.jsonl", "--pred", "p.jsonl", "--split", "dev"], "a file has no splits"),
         (["--gold", "bare.txt", "--pred", "p.jsonl"], "this file contains no annotations"),
         (["a_session", "--gold", "g.jsonl"], "sessions cannot be combined with --gold or --pred"),
         (["a_session", "--split", "test"], "--split needs --gold"),
@@ -284,7 +284,7 @@ def test_reported_frames_are_scored_by_voice(session: Path) -> None:
     assert any(line.startswith("slot F1") and "slots have no positions" in line for line in lines)
     assert any(line.startswith("SFA  ") and "2 of 3 utterances; slots as lists of concepts" in line for line in lines)
     assert {"ann 2 100.00", "bob 1 0.00"} <= {" ".join(line.split()[:3]) for line in lines}
-    assert "attempt       deciding of each trial" in lines
+    assert "attempt       the deciding one of each trial" in lines
     assert f"unfinished    {session}: the run has not ended; 4 of 4 trials are finished" in lines
     assert lines[-1] == "unknown       1 (bob2): no report of what was understood; not counted"
 

@@ -53,7 +53,6 @@ def test_frames_and_text_keep_their_order(parts: list[tuple[bool, bytes]], cuts:
     assert b"".join(segment.content for segment in segments if not segment.is_frame) == b"".join(
         data for is_frame, data in parts if not is_frame
     )
-    assert finder.broken_count == 0
 
 
 def test_a_frame_with_a_wrong_byte_is_text_and_the_next_one_is_found() -> None:
@@ -62,7 +61,7 @@ def test_a_frame_with_a_wrong_byte_is_text_and_the_next_one_is_found() -> None:
     broken[5] ^= 1
     segments = finder.feed(bytes(broken) + frame(b"next"), 0.0)
     assert [segment.content for segment in segments if segment.is_frame] == [b"next"]
-    assert finder.broken_count == 1
+    assert b"".join(segment.content for segment in segments if not segment.is_frame) == bytes(broken)
 
 
 def test_incomplete_frame_is_released_as_text_after_a_while() -> None:
@@ -70,7 +69,6 @@ def test_incomplete_frame_is_released_as_text_after_a_while() -> None:
     assert finder.feed(b"\xaa\x55\x20half", 0.0) == []
     segments = finder.feed(b"text\n", 1.0)
     assert b"".join(segment.content for segment in segments) == b"\xaa\x55\x20halftext\n"
-    assert finder.broken_count == 1
 
 
 AT = Stamp(1.0)
@@ -171,7 +169,10 @@ def test_a_line_held_with_a_frame_that_was_cut_off_is_reported_at_the_end() -> N
         ("audio: {dialogue: vh, topic: a}", "2:23: vh has no `topic`"),
         ("audio: {dialogue: hermes_play_bytes, topic: a}", "2:45: a topic of hermes_play_bytes needs {id}"),
         ("audio: {dialogue: hermes_audio_frame, topic: 'a/{id}'}", "2:46: a topic of hermes_audio_frame has no {id}"),
-        ("audio: {dialogue: tflm_test_over_serial, rate_hz: 8000}", "2:51: tflm_test_over_serial has 16000 Hz only"),
+        (
+            "audio: {dialogue: tflm_test_over_serial, rate_hz: 8000}",
+            "2:51: tflm_test_over_serial supports 16000 Hz only",
+        ),
         (
             "console: {topic: a}\nthresholds: [{name: lamp, states: {on: {when: {A0: {from: 1}}}}}]",
             "3:1: thresholds read lines",
@@ -229,7 +230,6 @@ def test_an_event_that_is_cut_off_takes_nothing_of_the_next_connection() -> None
     assert events.feed(b"", 1.0 + EVENT_TIMEOUT_S / 2) == []
     (segment,) = events.feed(event("detection", {"name": "x"}), 2.0 + EVENT_TIMEOUT_S)
     assert json.loads(segment.content) == {"type": "detection", "data": {"name": "x"}}
-    assert events.broken_count == 1
 
 
 def test_an_excessive_data_length_is_refused_and_reported() -> None:

@@ -130,11 +130,12 @@ def test_threshold_expression_reads_numbers_from_log_lines() -> None:
 
 def test_an_endless_threshold_expression_is_disabled() -> None:
     states = (LevelState("on", (("A0", 1.0, None),), 0.0),)
-    threshold = Threshold("lamp", r"(?P<A0>(x+x+)+)y", states, ())
+    threshold = Threshold("lamp", r"(?P<A0>\d+)(x+x+)+y", states, ())
     rules = LineRules((), ConsoleSettings(), "dev", thresholds=(threshold,))
-    for number in range(6):
-        rules.apply("x" * 5000, "", Stamp(float(number)))
-    assert rules.slow == 3
+    assert rules.apply("1xxy", "", Stamp(0.0))[-1].level
+    for number in range(1, 4):
+        rules.apply("1" + "x" * 5000, "", Stamp(float(number)))
+    assert not rules.apply("1xxy", "", Stamp(4.0))[-1].level
 
 
 def test_a_change_ends_a_block_of_scores_and_does_not_lose_it() -> None:

@@ -127,9 +127,9 @@ def test_missing_program_or_token_is_refused_with_a_remedy() -> None:
 class Run:
     """Rows of a run, one after another, and what its notifier noted."""
 
-    def __init__(self, *ways: Notify) -> None:
+    def __init__(self, *ways: Notify, folder: Path = Path("/s/night")) -> None:
         self.notes: list[str] = []
-        self.notifier = Notifier(ways, Path("/s/night"), "desk", lambda: SO_FAR, self.notes.append)
+        self.notifier = Notifier(ways, folder, "desk", lambda: SO_FAR, self.notes.append)
         self._seq = 0
 
     def row(self, record: Record, wall_s: float = 0.0) -> None:
@@ -230,3 +230,8 @@ def test_a_hanging_notification_delays_the_end_only_briefly(tmp_path: Path, monk
 def test_a_run_that_ended_early_is_resumed_unless_it_was_aborted(hook: Hook, reason: str, command: str) -> None:
     Run(Notify(webhook=hook.address)).notifier.close(Goodbye(3, reason))
     assert hook.posted[0]["to_do"] == f"harness {command} /s/night"
+
+
+def test_the_command_to_resume_can_be_pasted_although_the_folder_has_a_space(hook: Hook) -> None:
+    Run(Notify(webhook=hook.address), folder=Path("/s/our night")).notifier.close(Goodbye(3, "stopped"))
+    assert hook.posted[0]["to_do"] == "harness run resume '/s/our night'"

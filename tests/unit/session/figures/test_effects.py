@@ -94,19 +94,19 @@ def test_an_effect_without_a_value_accepts_any_value(value: str) -> None:
     [
         (lambda session: session.add(9.0, SessionFinished(EndReason.ABORTED)), "the session ended"),
         (lambda session: session.add(9.0, Observed(LinkLost("link", Stamp(8.9), "gone"))), "the link to link was lost"),
-        (lambda session: session.asked(9.0, "t2"), "it was asked something else"),
+        (lambda session: session.asked(9.0, "t2"), "the device was asked something else"),
         (lambda session: session.add(900.0, EngineStarted(2, 1, "boot", 1.0)), "the run was cut off"),
     ],
 )
 def test_unobserved_effect_is_open_and_not_wrong(cut, why: str) -> None:  # type: ignore[no-untyped-def]
     session = Session(trial(TIMER), trial(None, 2)).asked().answered()
-    assert session.found().said == "it still has time to report it"
+    assert session.found().said == "the device still has time to report it"
     cut(session)
     session.told(10.0)  # too late: it may be of something else
     session.add(1000.0, TrialFinished("t1", 1, Outcome.RESPONDED, 1, 1))
     evidence = session.found()
     assert (evidence.word, evidence.source) == (EffectOutcome.UNKNOWN, EffectSource.NONE)
-    assert evidence.said == f"{why} before it had reported all of it"
+    assert evidence.said == f"{why} before the device had reported every wanted state"
     assert evidence.is_open
 
 

@@ -28,7 +28,6 @@ from harness.session.figures.memory import (
     find_forgetting_wait,
     find_memories,
     levels,
-    list_actual_waits,
     memory_length,
 )
 from harness.statistics.intervals import Share, clopper_pearson
@@ -126,7 +125,7 @@ def test_a_device_that_remembers_five_seconds() -> None:
 
 @pytest.mark.parametrize(
     ("length_s", "why"),
-    [(0.0, "no memory seen, even after 2 s"), (99.0, "it remembers for longer than 16 s, the longest wait")],
+    [(0.0, "no memory seen, even after 2 s"), (99.0, "the device remembers for longer than 16 s, the longest wait")],
 )
 def test_missing_recommendation_states_its_reason(length_s: float, why: str) -> None:
     (finding,) = find_memories(points(*clear_cut(length_s, WAITS)))
@@ -136,9 +135,9 @@ def test_missing_recommendation_states_its_reason(length_s: float, why: str) -> 
 
 def test_few_pairs_and_none_that_count_recommend_nothing() -> None:
     (few,) = find_memories(points(*clear_cut(5.0, WAITS, repeat=1)))
-    assert few.why == "it may remember for longer than 16 s: more pairs or longer waits are needed"
+    assert few.why == "the device may remember for longer than 16 s: more pairs or longer waits are needed"
     (none,) = find_memories(points(Told(4.0)))
-    assert (none.length, none.levels, none.why) == (None, (), "no pair counts")
+    assert (none.length, none.levels, none.why) == (None, (), "none of the pairs counts")
     assert find_memories(()) == ()
 
 
@@ -165,7 +164,8 @@ def test_a_device_without_wake_events_has_no_length_to_them() -> None:
 
 def test_unreached_waits_are_reported() -> None:
     memory_points = points(Told(0.5, YES, waited_s=1.2), Told(0.5, YES, waited_s=1.0), Told(4.0, YES, waited_s=4.1))
-    assert list_actual_waits(memory_points) == {0.5: pytest.approx(1.1)}
+    (finding,) = find_memories(memory_points)
+    assert finding.exceeded_waits == {0.5: pytest.approx(1.1)}
 
 
 def test_probes_are_neither_judged_nor_counted_as_queries() -> None:

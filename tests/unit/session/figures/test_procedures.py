@@ -38,7 +38,7 @@ def following(name: ProcedureName, wake: WakeSettings | None = None) -> Scenario
 def clauses(rows: Rows, name: ProcedureName, device: str = "kitchen") -> dict[str, tuple[str, str]]:
     whole = WholeSession.of(rows.entries)
     table = clause_rows(following(name), whole.progress, whole.wake)
-    return {row.clause.what: (row.found.value, row.found.verdict.value) for row in table if row.device == device}
+    return {row.clause.what: (row.result.value, row.result.verdict.value) for row in table if row.device == device}
 
 
 def verdicts(rows: Rows, name: ProcedureName) -> dict[str, str]:
@@ -83,8 +83,8 @@ def test_false_rejects_are_met_only_with_thirty_utterances(missed: int, total: i
 def test_clauses_on_pause_and_share_of_requests_are_checked() -> None:
     by_clause = clauses(dropping(400), SELF_TEST)
     assert by_clause["WWDD: shortest pause before a request"] == ("first 10 of 10 after 500 ms", "met")
-    assert by_clause["RAR: correct responses of requests"][0].startswith("30 of 50 = 60.0 %")
-    assert by_clause["RAR: correct responses of requests"][1] == "not applicable", "the guide gives no limit"
+    assert by_clause["RAR: correct responses to requests"][0].startswith("30 of 50 = 60.0 %")
+    assert by_clause["RAR: correct responses to requests"][1] == "not applicable", "the guide gives no limit"
     late = clauses(dropping(1500), SELF_TEST)
     assert late["WWDD: shortest pause before a request"] == ("10 of 10 after no pause", "not met")
 
@@ -102,7 +102,7 @@ def test_the_pause_clause_is_checked_for_commands() -> None:
         rows.play(trial, [("kitchen", 1.75)], words=[("kitchen", 2.6, heard)])
     by_clause = clauses(rows, SELF_TEST)
     assert by_clause["WWDD: shortest pause before a request"] == ("first 10 of 10 after 1000 ms", "met")
-    assert by_clause["RAR: correct responses of requests"][0].startswith("10 of 30 = 33.3 %")
+    assert by_clause["RAR: correct responses to requests"][0].startswith("10 of 30 = 33.3 %")
 
 
 def test_fewer_than_ten_requests_decide_no_pause() -> None:

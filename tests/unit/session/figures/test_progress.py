@@ -217,7 +217,7 @@ def test_late_sound_is_a_share_of_the_time_of_all_runs_and_has_a_consequence_abo
     rows.add(EngineStarted(2, 12, "boot", 1.0), 1000)
     rows.add(Observed(Overrun("near", Stamp(1.0), 1)), 2)
     late = progress_of(rows).late_sound
-    assert late.of_s == 68, "the time between two runs does not count"
+    assert late.session_s == 68, "the time between two runs does not count"
     assert late.consequence.startswith("about 0.51 % of the sound of near was late or lost (more than 0.5 %). Misses")
     assert verdict_lines((), progress_of(rows))[-1].startswith("BUSY HOST about 0.51 %")
 
@@ -248,7 +248,7 @@ def test_a_row_of_a_trial_that_is_not_planned_is_counted_and_shown() -> None:
     rows = Rows.of(planned(1))
     rows.trial("elsewhere")
     progress = progress_of(rows)
-    assert progress.unplaced > 0
+    assert progress.unplanned_rows > 0
     assert progress.totals.finished == 0
 
 

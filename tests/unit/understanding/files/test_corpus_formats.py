@@ -62,11 +62,11 @@ def test_missing_tags_or_labels_stay_unknown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "tags", "labels", "message"),
     [
-        ("a b\nc\n", "O O\nO O\n", None, "seq.out:2: 2 tags, but seq.in has 1 word. Write one tag for each word"),
-        ("a b\n", "O FROM\n", None, "seq.out:1: tag 2, 'FROM', is not a BIO tag. Write O, B-concept or I-concept"),
+        ("a b\nc\n", "O O\nO O\n", None, "seq.out:2: 2 tags, but seq.in has 1 word. Use one tag for each word"),
+        ("a b\n", "O FROM\n", None, "seq.out:1: tag 2, 'FROM', is not a BIO tag. Use O, B-concept or I-concept"),
         ("a b\n", "O B-\n", None, "seq.out:1: tag 2, 'B-', is not a BIO tag"),
-        ("a\nb\n", "O\n", None, "seq.out:2: 1 line, but seq.in has 2. Each line is one utterance"),
-        ("a\n", "O\n", "x\ny\n", "label:2: 2 lines, but seq.in has 1. Each line is one utterance"),
+        ("a\nb\n", "O\n", None, "seq.out:2: 1 line, but seq.in has 2. Each line must be one utterance"),
+        ("a\n", "O\n", "x\ny\n", "label:2: 2 lines, but seq.in has 1. Each line must be one utterance"),
         (b"a\nk\xe9\n", "O\nO\n", None, "seq.in:2:2: byte 0xe9 is not UTF-8. Save the file as UTF-8"),
         ("", "", "", "seq.in: the file is empty"),
         ("a " * 2_200_000, "O\n", None, "seq.in:1: the line has more than 4,194,304 characters"),
@@ -92,7 +92,7 @@ def test_a_split_is_found_by_either_of_its_names(tmp_path: Path) -> None:
 
 
 def test_folder_without_corpus_files_names_the_required_ones(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"the folder has no seq.in. Put seq.in, seq.out and label there"):
+    with pytest.raises(InputError, match=r"the folder has no seq.in. Add seq.in, seq.out and label, or folders train"):
         read_corpus(tmp_path)
     with pytest.raises(InputError, match="the file or folder does not exist"):
         read_corpus(tmp_path / "nowhere")
@@ -125,13 +125,19 @@ def test_other_columns_are_groups_and_text_is_the_words(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("id,intent\n1,a\n1,b\n", ":3: the id '1' is already on line 2"),
-        ("id,intent\n1\n", ":2: 1 field, but the header has 2. Quote fields with commas"),
+        ("id,intent\n1\n", ":2: 1 field, but the header has 2. Quote fields that contain commas"),
         ("id,intent\n1,a,b\n", ":2: 3 fields, but the header has 2"),
         ('id,intent\n"1,a\n', ":2:1: a quote is not closed"),
         ("id,intent\n ,a\n", ":2: the row has no id"),
         ("name,intent\n1,a\n", ":1: the header has no column id: found 'name,intent'; expected id,intent"),
-        ("id,text,intent,Slots\n1,hi,a,{}\n", ":1: a CSV file of intents has no slots, but a column 'Slots'"),
-        ("id,intents\n1,a\n", ":1: the header has no column intent: found 'id,intents'; expected id,intent. Write a"),
+        (
+            "id,text,intent,Slots\n1,hi,a,{}\n",
+            ":1: a CSV file of intents cannot have slots, but it has a column 'Slots'",
+        ),
+        (
+            "id,intents\n1,a\n",
+            ":1: the header has no column intent: found 'id,intents'; expected id,intent. Begin with",
+        ),
         ("\nID,labels\n1,a\n", ":2: the header has no column intent: found 'id,labels'; expected id,intent"),
         ("id;intent\n1;a\n", ":1:1: the columns are separated by semicolons, not by commas. Save the file with commas"),
         ("id,text,Intent labels\n1,hi,a\n", ":1: the header has no column intent: found 'id,text,Intent labels'"),
@@ -185,8 +191,8 @@ def test_absent_annotation_is_none_and_empty_list_is_empty(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"id": "a", "text": "x", "int', "the line ends within its object. Check whether the file was cut off"),
-        ('{"id": "a", "text": "x"', "the line ends within its object"),
+        ('{"id": "a", "text": "x", "int', "the line ends within an object. Check whether the file was cut off"),
+        ('{"id": "a", "text": "x"', "the line ends within an object"),
         ("[1]", "the line is not a JSON object"),
         ('{"id": 3}', "'id' is not a string"),
         ("{}", "'id' is missing"),
@@ -197,17 +203,17 @@ def test_absent_annotation_is_none_and_empty_list_is_empty(tmp_path: Path) -> No
         ('{"id": "a", "tags": ["O"]}', "1 tag for 0 words"),
         (
             '{"id": "a", "text": "x y", "tags": ["O", "B-c"], "slots": [{"concept": "d", "start": 1, "end": 2}]}',
-            "its tags and its slots mark different words",
+            "the tags and the slots mark different words",
         ),
         (
             '{"id": "a", "text": "x y", "tags": ["O", "B-c"], "slots": []}',
-            "its tags and its slots mark different words",
+            "the tags and the slots mark different words",
         ),
         ('{"id": "a", "text": "x", "tags": ["E-x"]}', "tag 1, 'E-x', is not a BIO tag"),
         ('{"id": "a", "text": "x", "tags": ["B-a b"]}', "tag 1, 'B-a b', is not a BIO tag"),
         ('{"id": "a", "slots": [{"value": "1"}]}', "'concept' is missing"),
         ('{"id": "a", "slots": [{"concept": "c", "start": 1}]}', "the slot 'c' has only start or only end"),
-        ('{"id": "a", "text": "x", "slots": [{"concept": "c", "start": 0, "end": 2}]}', "the slot 'c' has words"),
+        ('{"id": "a", "text": "x", "slots": [{"concept": "c", "start": 0, "end": 2}]}', "the slot 'c' covers words"),
         ('{"id": "a", "slots": [{"concept": "c", "start": true, "end": 2}]}', "'start' is not a word number"),
         ('{"id": "a", "text": "\\u001b[2J"}', "'text': this is the control character U+001B"),
         ('{"id": "a", "text": "\\ud800"}', "'text': this is the half character U+D800"),
@@ -234,9 +240,11 @@ def test_an_empty_file_and_one_without_a_suffix_are_refused(tmp_path: Path) -> N
     with pytest.raises(InputError, match="the file is empty"):
         read_corpus(path)
     with pytest.raises(
-        InputError, match=r"the name has no suffix that shows its format. Give --pred-format bio\|jsonl"
+        InputError, match=r"the name has no suffix, so the format is unknown. Add --pred-format bio\|jsonl"
     ):
         read_corpus(path.rename(tmp_path / "a"), option="--pred-format")
+    with pytest.raises(InputError, match=r"Choose a .jsonl, .csv, .txt or .trn file, or a folder"):
+        read_corpus(tmp_path / "a")  # for a command without such an option
 
 
 SOUND = {
@@ -346,7 +354,7 @@ def test_splits_become_folders_and_slots_become_tags(tmp_path: Path) -> None:
         ((Slot("c", None, 0, 9),), ("a",), "ends at word 9, but the text has 2 words"),
         ((Slot("c", None, 0, 1), Slot("d", None, 0, 2)), ("a",), "shares a word"),
         ((Slot("c d", None, 0, 1),), ("a",), "a space"),
-        ((), None, "is not annotated in intents, but 1 of 2 are"),
+        ((), None, "has no annotated intents, but 1 of 2 utterances have"),
     ],
 )
 def test_corpus_unfit_for_bio_is_refused_and_writes_nothing(

@@ -154,5 +154,5 @@ def test_a_head_learns_labels_and_intents() -> None:
 
 def test_training_that_diverges_says_what_to_change() -> None:
     head, examples = small_head()
-    with pytest.raises(InputError, match=r"diverged. Use a smaller learning-rate"), np.errstate(all="ignore"):
+    with pytest.raises(InputError, match=r"diverged. Use a smaller `learning-rate`"), np.errstate(all="ignore"):
         learn(head, examples, lambda _, __: None, epochs=99, rate=1e200, random=np.random.default_rng(1))

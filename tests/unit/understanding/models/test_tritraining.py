@@ -196,15 +196,15 @@ def test_third_model_learns_what_the_other_two_agree_on() -> None:
     train, held_out, rest = utterances[:40], utterances[40:60], utterances[60:]
     training = tri_train(train, held_out, rest, make, SPOKEN_LABELS, refusal=LABEL_SET.refusal)
     texts = {utterance.text: utterance.intents for utterance in rest}
-    taught = dict(classifiers[2].seen[1][training.kept.samples[2] :])
+    taught = dict(classifiers[2].seen[1][training.best.samples[2] :])
     assert taught == texts
     # The other two learn nothing: each would need the third's word.
-    assert training.kept.episodes[1].taught == (0, 0, len(texts))
+    assert training.best.episodes[1].taught == (0, 0, len(texts))
     for classifier in classifiers:
         for training_texts in classifier.seen:
             assert not {text for text, _ in training_texts} & {utterance.text for utterance in held_out}
     assert all(outcome.intents == texts[" ".join(u.words)] for outcome, u in zip(training.voted, rest, strict=True))
-    assert training.kept.ending is EpisodesEnding.SETTLED
+    assert training.best.ending is EpisodesEnding.SETTLED
 
 
 def test_models_that_cycle_are_stopped() -> None:
@@ -218,8 +218,8 @@ def test_models_that_cycle_are_stopped() -> None:
     training = tri_train(
         utterances[:30], utterances[30:40], utterances[40:], lambda seed: Turning({}, seed=seed), SPOKEN_LABELS
     )
-    assert training.kept.ending is EpisodesEnding.CIRCLING
-    assert len(training.kept.episodes) == 4
+    assert training.best.ending is EpisodesEnding.CIRCLING
+    assert len(training.best.episodes) == 4
 
 
 def _mumbled(count: int, seed: int) -> list[Utterance]:
@@ -248,9 +248,9 @@ def test_the_same_seed_gives_the_same_and_another_one_another() -> None:
 def test_the_best_of_several_triads_is_kept() -> None:
     training = _trained(1, triads=4)
     assert len(training.triads) == 4
-    assert training.kept.exact.count == max(triad.exact.count for triad in training.triads)
-    assert training.figures.exact == training.kept.exact
-    assert training.triads[0].episodes == _trained(1).kept.episodes
+    assert training.best.exact.count == max(triad.exact.count for triad in training.triads)
+    assert training.figures.exact == training.best.exact
+    assert training.triads[0].episodes == _trained(1).best.episodes
 
 
 def test_an_utterance_cannot_be_in_two_parts_and_shared_texts_are_told() -> None:
@@ -376,7 +376,7 @@ def test_every_changed_file_is_named(folder: Path) -> None:
         ("kind", "a cake", "not an understander model"),
         ("version", VERSION + 1, "reads up to"),
         ("version", "1", "reads up to"),
-        ("understander", 3, "not say which understander it is for"),
+        ("understander", 3, "not name an understander"),
         ("seed", "one", "description is damaged"),
         ("intents", [1], "description is damaged"),
         ("settings", [["a"]], "description is damaged"),

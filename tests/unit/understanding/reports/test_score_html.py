@@ -11,8 +11,9 @@ import pytest
 from harness.model.understanding import Corpus, Detail, Slot, Utterance
 from harness.understanding.comparison import compare
 from harness.understanding.counts import Rule
-from harness.understanding.reports.score_html import FrameLine, ShownFrames, page, selection
+from harness.understanding.reports.score_html import page
 from harness.understanding.reports.score_text import SystemReport
+from harness.understanding.reports.shown_utterances import FrameLine, ShownFrames, selection
 from harness.understanding.scoring import FrameScoring, count_system, score
 from tests.unit.understanding.reports.frames import HOSTILE, made
 

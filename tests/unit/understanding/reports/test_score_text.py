@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from harness.model.understanding import Corpus, Utterance
+from harness.understanding.comparison import compare
 from harness.understanding.counts import Rule
-from harness.understanding.reports.score_text import SystemReport, group_table
+from harness.understanding.reports.score_text import SystemReport, comparison_lines, group_table
 from harness.understanding.scoring import count_system, score
 
 
@@ -41,3 +42,13 @@ def test_utterances_without_a_query_are_independent() -> None:
     )
     counts = score(gold, gold, Rule()).totals.queries
     assert {query: sums.utterances for query, sums in counts.items()} == {"time": 2, "3": 1, "4": 1}
+
+
+def test_differences_have_a_unit_and_a_direction() -> None:
+    gold = Corpus("gold", tuple(Utterance(str(number), intents=("on",)) for number in range(4)))
+    wrong = Corpus("wrong", tuple(Utterance(str(number), intents=("off",)) for number in range(4)))
+    comparison = compare(score(gold, wrong, Rule()), score(gold, gold, Rule()))
+    *_, unit = comparison_lines([comparison], 120)
+    assert unit == (
+        "difference    first minus second, in percentage points; higher is better, except for error rates (CER)"
+    )
