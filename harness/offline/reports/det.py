@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from harness.base.plugins import pip_install
 from harness.base.text_file import safe_csv
 from harness.model.choices import TargetBasis
 from harness.model.errors import LogError, PluginError
-from harness.model.numbers import NOTHING, exact, exposure, fixed, number, percent
+from harness.model.numbers import NOTHING, counted, exact, exposure, fixed, number, percent
 from harness.model.offline import EngineFacts, OperatingPoint
 from harness.offline.figures.det import Det, running_maximum, term_weighted_value
 from harness.offline.figures.sweep import ChosenPoint, PointFigures, Sweep, TermWeighted, point_figures, point_of
@@ -157,6 +157,7 @@ def chosen_lines(target: SweepTarget, choice: ChosenPoint | None) -> Iterator[st
     yield f"Results, with 95 % intervals that treat files as independent{except_voices}:"
     if choice.reported is None:
         yield f"  on the same list: {figures_text(choice.chosen)}"
+        yield from _shortfall_lines(target, choice.chosen)
         yield FLATTERING_POINT
         return
     yield f"  on the development list: {figures_text(choice.chosen)}"
@@ -164,6 +165,37 @@ def chosen_lines(target: SweepTarget, choice: ChosenPoint | None) -> Iterator[st
     met = choice.reported.meets(target)
     if met is not None:
         yield f"  The target is {'' if met else 'NOT '}met on the reported list."
+    yield from _shortfall_lines(target, choice.reported)
+
+
+def _shortfall_lines(target: SweepTarget, shown: PointFigures) -> Iterator[str]:
+    """A line with the amount of data that would show the limit of a target, if the counts meet it but their interval
+    reaches beyond. Nothing if phrases depend on each other (talkers, repeated plays): no formula knows by how much."""
+    if not target.limit or shown.repeats > 1:
+        return
+    if target.criterion is SweepCriterion.FALSE_ACCEPTS:
+        interval, measured = shown.per_hour_interval, f"{exposure(shown.hours)} of audio"
+        errors = counted(shown.false_accepts, "false accept")
+    elif target.criterion is SweepCriterion.FALSE_REJECTS and not shown.talkers:
+        interval, measured = shown.false_reject_interval, counted(shown.files, "phrase")
+        errors = counted(shown.misses, "false reject")
+    else:
+        return
+    if shown.meets(replace(target, basis=TargetBasis.ESTIMATE)) and interval is not None and interval[1] > target.limit:
+        needed = _needed_text(target, shown)
+        yield (
+            "  The 95 % interval reaches beyond the target. "
+            f"To show it with {errors}, you need {needed}; the list has {measured}."
+        )
+
+
+def _needed_text(target: SweepTarget, shown: PointFigures) -> str:
+    """The least data with which as many errors still show a limit: `3.689 h of audio`, `72 phrases`."""
+    from harness.statistics.planning import hours_for_limit, utterances_for_events  # here, since it imports SciPy
+
+    if target.criterion is SweepCriterion.FALSE_ACCEPTS:
+        return f"{exposure(hours_for_limit(target.limit, shown.false_accepts))} of audio"
+    return counted(utterances_for_events(target.limit, shown.misses), "phrase")
 
 
 def twv_lines(twv: TermWeighted) -> Iterator[str]:

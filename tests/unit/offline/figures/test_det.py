@@ -23,7 +23,15 @@ from harness.offline.figures.det import (
     least_cost,
     term_weighted_value,
 )
-from harness.offline.figures.sweep import PointFigures, Sweep, SweepCriterion, SweepTarget, choose, point_figures
+from harness.offline.figures.sweep import (
+    ChosenPoint,
+    PointFigures,
+    Sweep,
+    SweepCriterion,
+    SweepTarget,
+    choose,
+    point_figures,
+)
 from harness.offline.reports.det import (
     FLATTERING_POINT,
     MAX_ROWS,
@@ -236,6 +244,22 @@ def test_chosen_point_is_shown_for_development_and_reported_lists() -> None:
     interval = known(by_bound.chosen.per_hour_interval)
     assert interval[1] <= 3.0
     assert by_bound.chosen.threshold > choice.chosen.threshold
+
+
+def test_chosen_point_names_the_data_that_its_target_needs() -> None:
+    target = SweepTarget(SweepCriterion.FALSE_ACCEPTS, 1.0)
+    short = PointFigures(0.5, None, misses=0, files=12, false_accepts=0, hours=20 / 3600)
+    needed = (
+        "  The 95 % interval reaches beyond the target. To show it with 0 false accepts, you need 3.689 h of audio; "
+    )
+    assert f"{needed}the list has 0.006 h of audio." in list(chosen_lines(target, ChosenPoint(short, None)))
+    enough = replace(short, hours=4.0)
+    assert not [line for line in chosen_lines(target, ChosenPoint(enough, None)) if "reaches beyond" in line]
+    share = SweepTarget(SweepCriterion.FALSE_REJECTS, 0.05)
+    assert list(chosen_lines(share, ChosenPoint(short, short)))[-1] == (
+        "  The 95 % interval reaches beyond the target. To show it with 0 false rejects, you need 72 phrases; "
+        "the list has 12 phrases."
+    )
 
 
 def test_undefined_rates_are_shown_as_na() -> None:
