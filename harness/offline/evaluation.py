@@ -319,7 +319,14 @@ class EvaluationRunner:
     def _print_results(self, run: EvaluationRun, figures: Figures) -> None:
         """Prints the summary and the results by groups; with -v also the hours, with -vv the operating points."""
         from harness.offline.reports.groups import group_lines
-        from harness.offline.reports.log import head_of, point_lines, recording_warnings, sound_lines, summary_line
+        from harness.offline.reports.log import (
+            head_of,
+            limit_lines,
+            point_lines,
+            recording_warnings,
+            sound_lines,
+            summary_line,
+        )
 
         screen, request, facts = self._screen, self._request, run.header.facts
         if self._verbose:
@@ -336,6 +343,8 @@ class EvaluationRunner:
         for breakdown in run.breakdowns:
             for line in group_lines(breakdown, screen.width):
                 screen.print_result(line)
+        for line in limit_lines(self._limits, run, figures):
+            screen.print_result(line)
 
     def _print_warnings(self, run: EvaluationRun, figures: Figures) -> None:
         """Warns of stored scores, faults, rejected files, clusters of false accepts and lost workers."""

@@ -28,6 +28,7 @@ from harness.offline.reports.log import (
     run_of,
     stored_lines,
     summary_line,
+    verdict_of,
 )
 from harness.offline.request import DeclaredLimits
 from harness.report.charts import Chart, make_det_chart
@@ -36,7 +37,7 @@ from harness.report.junit import limit_case
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, to_xml
 from harness.report.session_cases import MAX_LISTED, PageSounds, SoundStorage
 from harness.statistics import text
-from harness.statistics.verdict import LimitVerdict, limits_met_text, worst
+from harness.statistics.verdict import LimitVerdict, worst
 
 MAX_CASES = 2000
 """Most error cases of one evaluation in JUnit."""
@@ -92,14 +93,7 @@ def _engine_values(engine: EvaluatedEngine, number: int, sounds: PageSounds, max
     """Everything that the page shows about one evaluation; texts are escaped by the template."""
     run, summary = run_of(engine.journal), _summary(engine)
     limits = limits_of(_declared_limits(summary), engine.counted)
-    verdict, why = worst(limit.verdict for limit in limits), limits_met_text(limits)
-    if run.partial:
-        verdict = worst((verdict, LimitVerdict.UNDECIDED))
-        why = f"interrupted after {run.outcomes} of {counted(run.header.planned, 'file')}"
-    elif engine.counted.counts.has_faults:
-        verdict = worst((verdict, LimitVerdict.UNDECIDED))
-        usable = engine.counted.counts.inv_files or engine.counted.counts.oov_files
-        why += ", and files that need repair are left out" if usable else ", and no file was usable"
+    verdict, why = verdict_of(limits, run, engine.counted.counts)
     return {
         "engine": engine,
         "number": number,
@@ -141,7 +135,7 @@ def _declared_limits(summary: dict[str, Any]) -> DeclaredLimits:
 
 
 def write_junit(engines: Sequence[EvaluatedEngine], target: Path) -> None:
-    """Writes JUnit: a suite of limits, and one of errors, for each evaluation. Raises LogError."""
+    """Writes JUnit: for each evaluation, suites of the run, its limits and its errors. Raises LogError."""
     suites = [suite for engine in engines for suite in _engine_suites(engine)]
     first = engines[0].journal
     report = JUnitReport(
@@ -152,9 +146,11 @@ def write_junit(engines: Sequence[EvaluatedEngine], target: Path) -> None:
 
 def _engine_suites(engine: EvaluatedEngine) -> Iterator[Suite]:
     """The suites of one evaluation. Without a limit on the number of errors, every error is a failure. With one, only
-    the limit decides."""
+    the limit decides. As in a session, one case is the run itself: CI servers show a report without cases as "no
+    tests"."""
     limits, name = _declared_limits(_summary(engine)), engine.name
     declared = limits_of(limits, engine.counted)
+    yield Suite(f"{name}.evaluation", (_run_case(engine),))
     if declared:
         yield Suite(f"{name}.limits", tuple(limit_case(limit, limit.words, f"{name}.limits") for limit in declared))
     figures = dict(interval_info(engine.counted))
@@ -163,6 +159,15 @@ def _engine_suites(engine: EvaluatedEngine) -> Iterator[Suite]:
     hidden_count = len(cases) - MAX_CASES
     properties = (("errors_not_listed", str(hidden_count)),) if hidden_count > 0 else ()
     yield Suite(f"{name}.files", tuple(cases[:MAX_CASES]), (*totals, *figures.items(), *properties))
+
+
+def _run_case(engine: EvaluatedEngine) -> Case:
+    """The case of the run itself, an error if files have not been played."""
+    run, reason = run_of(engine.journal), None
+    played = f"{run.outcomes} of {counted(run.header.planned, 'file')} played"
+    if run.partial:
+        reason = Reason(CaseVerdict.ERROR, "not_finished", f"the run did not finish: {played}")
+    return Case("run", f"{engine.name}.evaluation", engine.journal.duration_s, reason, (played,))
 
 
 def _error_cases(engine: EvaluatedEngine, bounded: set[str]) -> Iterator[Case]:

@@ -29,7 +29,7 @@ from harness.offline.journal_lines import JournalHeader, JournalledOutcome, Work
 from harness.offline.request import DeclaredLimits
 from harness.statistics.intervals import Interval
 from harness.statistics.text import TOO_FEW_VOICES, basis
-from harness.statistics.verdict import DeclaredLimit
+from harness.statistics.verdict import DeclaredLimit, LimitVerdict, limits_met_text, worst
 
 SUMMARY_FORMAT = 1
 SDK_NAME = "voice-harness"
@@ -179,7 +179,8 @@ def stored_lines(run: EvaluationRun) -> Iterator[str]:
         folder = shown(run.header.evaluation.cache, 200)
         yield (
             f"scores of {counted(files, 'file')} came from {folder}, not from the engine: its speed does not include "
-            "them. To run it on every file, delete that folder or choose another one with --cache"
+            "them. They were scored earlier, or are copies of other listed files. To replace scores of an earlier run, "
+            "delete that folder or choose another one with --cache"
         )
 
 
@@ -448,6 +449,28 @@ def limit_failures(limits: DeclaredLimits, figures: Figures) -> Iterator[str]:
         if limit.fails_run:
             on_estimate = limit.compares_bound and limit.found is not None and limit.found <= limit.wanted
             yield f"{limit.name}: {limit.sentence}{_ways_to_pass(limit, figures) if on_estimate else ''}"
+
+
+def verdict_of(limits: Sequence[DeclaredLimit], run: EvaluationRun, counts: OfflineCounts) -> tuple[LimitVerdict, str]:
+    """The verdict on an evaluation, and the reason in words. An incomplete evaluation cannot pass."""
+    verdict, why = worst(limit.verdict for limit in limits), limits_met_text(limits)
+    if run.partial:
+        verdict = worst((verdict, LimitVerdict.UNDECIDED))
+        why = f"interrupted after {run.outcomes} of {counted(run.header.planned, 'file')}"
+    elif counts.has_faults:
+        verdict = worst((verdict, LimitVerdict.UNDECIDED))
+        usable = counts.inv_files or counts.oov_files
+        why += ", and files that need repair are left out" if usable else ", and no file was usable"
+    return verdict, why
+
+
+def limit_lines(declared: DeclaredLimits, run: EvaluationRun, figures: Figures) -> Iterator[str]:
+    """The verdict and each limit, for people; nothing without limits."""
+    limits = limits_of(declared, figures)
+    if limits:
+        verdict, why = verdict_of(limits, run, figures.counts)
+        yield f"Limits: {verdict} ({why})"
+        yield from (f"  {limit.sentence}" for limit in limits)
 
 
 def _ways_to_pass(limit: DeclaredLimit, figures: Figures) -> str:

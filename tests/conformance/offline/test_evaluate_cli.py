@@ -9,6 +9,7 @@ import pty
 import re
 import subprocess
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import soundfile
@@ -160,8 +161,9 @@ def test_grammar_commands_are_scored_by_their_words(here: Path) -> None:
         evaluate("-t", task, "-c", "c.csv", "-w", "-n", "-l", "w.log", "--max-wer", "90%", "--limits-on", "estimate")
     )
     assert re.fullmatch(
-        r"2 files, 0\.\d{3} hr, 8 Words, \d Substitutions, 0 Insertions, \d Deletions, (37\.500|50\.000)% WER, "
-        r"\d+\.\d xRT\n",
+        r"2 files, 0\.\d{3} hr, 8 Words, \d Substitutions, 0 Insertions, \d Deletions, (37\.5|50\.0)00% WER, "
+        r"\d+\.\d xRT\nLimits: MARGINAL \(1 of 1 limits met\)\n"
+        r"  WER ≤ 90 %: found \1 %, holds, but its interval crosses the limit\n",
         result.stdout,
     )
     assert differences(read((here / "w.log").read_text())) == ()
@@ -188,6 +190,25 @@ def test_limits_decide_the_status() -> None:
     result = evaluate(*BOOM, "--force", "--max-fa-per-hour", 300, "--limits-on", "estimate")
     assert result.exit_code == 1
     assert "--max-fa-per-hour: false accepts per hour ≤ 300: found 360, fails" in result.stderr
+
+
+@pytest.mark.usefixtures("loud")
+def test_the_verdict_on_limits_is_printed_with_the_results() -> None:
+    result = evaluate(*BOOM, "--max-fr", 30, "--max-fa-per-hour", 300, "--limits-on", "estimate")
+    assert result.stdout.splitlines()[1:] == [
+        "Limits: FAIL (1 of 2 limits met)",
+        "  false accepts per hour ≤ 300: found 360, fails",
+        "  false rejects ≤ 30 %: found 25.0 %, holds, but its interval crosses the limit",
+    ]
+    assert "Limits" not in evaluate(*BOOM, "--force").stdout
+
+
+@pytest.mark.usefixtures("loud")
+def test_junit_of_an_evaluation_without_limits_has_the_case_of_the_run(here: Path) -> None:
+    evaluate("-t", "loudness:boom", "--oov", "o.txt", "--junit", "j.xml")
+    cases = list(ElementTree.parse(here / "j.xml").getroot().iter("testcase"))
+    assert cases[0].get("name") == "run"
+    assert len(cases[0]) == 1  # its output, and no reason
 
 
 def test_unusable_files_are_reported_and_left_out_of_all_figures(loud: Sounds, here: Path) -> None:

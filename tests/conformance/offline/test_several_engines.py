@@ -74,6 +74,7 @@ def test_stored_scores_are_not_taken_for_the_speed_of_the_engine(here: Path) -> 
     command = ("evaluate", "-t", SCORES, *FOLDERS, "-l", "x.log", "--html", "page.html", "--audio", "none", "--force")
     first = harness(*command)
     assert re.search(r", \d+\.\dx RT$", first.stdout, re.M)
+    assert "They were scored earlier, or are copies of other listed files." in first.stderr
     assert "scores of 2 files came from x.log.scores" in first.stderr  # b.wav and d.wav have the bytes of a.wav
     cached = harness(*command)
     assert cached.stdout.splitlines()[0] == re.sub(r", [\d.]+x RT", "", first.stdout.splitlines()[0])
@@ -200,7 +201,8 @@ def test_one_command_leads_from_two_folders_to_a_page(here: Path, browser: Brows
         page.count("data:audio/flac;base64,") == page.count('<svg class="sound score"') == 2
     )  # a miss, a false accept
     assert problems((here / "j.xml").read_bytes()) == []
-    limit, files = ElementTree.parse(here / "j.xml").getroot()
+    run, limit, files = ElementTree.parse(here / "j.xml").getroot()
+    assert [(case.get("name"), len(case.findall("error"))) for case in run.iter("testcase")] == [("run", 0)]
     assert [case.find("failure") is not None for case in limit.iter("testcase")] == [True, False]
     # The limits decide, so no single file fails.
     assert [(case.get("name"), case.find("failure")) for case in files.iter("testcase")] == [
