@@ -56,11 +56,11 @@ def read_list(path: Path) -> tuple[ListedRecording, ...]:
     place = Place(name, table.line)
     if header.count(PATH) != 1:
         columns = ", ".join(header) or "nothing"
-        remedy = f"Begin the file with {PATH},{PHRASE_END},talker and any other columns"
+        remedy = f"Start the file with a header such as `{PATH},{PHRASE_END},talker`"
         raise InputError(f"the header has no column {PATH!r}; found {columns}", place=place, remedy=remedy)
     check_columns(header, place)
     if len(table.rows) > MAX_ROWS:
-        raise InputError(f"the list has more than {MAX_ROWS} rows", place=Place(name), remedy="Split it")
+        raise InputError(f"the list has more than {MAX_ROWS} rows", place=Place(name), remedy="Split the list")
     if not table.rows:
         raise InputError("the list contains no recordings", place=Place(name), remedy="Add a row for each recording")
     return tuple(_read_row(row, name_by_column, Place(name, row.line)) for row in table.rows)
@@ -83,11 +83,11 @@ def check_columns(header: Sequence[str], place: Place) -> None:
     """InputError for a column that a list of recordings cannot have."""
     for column in header:
         if column in get_args(AxisName) and column not in PLACING:  # PLACING columns clash only with the matrix
-            remedy = "Give the column another name, such as recorded_" + column
+            remedy = f"Rename the column, for example to `recorded_{column}`"
             raise InputError(f"the column {column!r} has the same name as a matrix axis", place=place, remedy=remedy)
         if not _COLUMN_NAME.fullmatch(column) or header.count(column) > 1:
-            remedy = "Use each name once: lowercase letters, digits and _, at most 32"
-            raise InputError(f"{column!r} is not a column name, or occurs twice", place=place, remedy=remedy)
+            remedy = "Use unique names of at most 32 lowercase letters, digits and underscores"
+            raise InputError(f"the column name {column!r} is not valid, or occurs twice", place=place, remedy=remedy)
 
 
 def _parse_phrase_end(cell: str, place: Place) -> float | None:
@@ -154,7 +154,7 @@ class Assets:
                 self._refuse_root(name, f"{text!r} is an absolute path", "Write a path relative to this file's folder")
             elif not _is_folder(self._folder / text):
                 self._refuse_root(
-                    name, f"there is no folder {text!r} relative to this file", "Create it, or correct the path"
+                    name, f"there is no folder {text!r} relative to this file", "Create the folder, or correct the path"
                 )
             else:
                 self._roots[name] = (self._folder / text).resolve()
@@ -209,7 +209,9 @@ class Assets:
         if not paths:
             problem = f"{inner!r} in {root_name} matches no sound file"
             self._findings.add(
-                key_path, problem, f"Give a folder or a pattern that matches files of type {', '.join(SOUND_SUFFIXES)}"
+                key_path,
+                problem,
+                f"Specify a folder, or a pattern that matches sound files ({', '.join(SOUND_SUFFIXES)})",
             )
         durations: dict[str, float] = {}
         for path in paths:
@@ -244,9 +246,11 @@ class Assets:
                 elif facts.phrase_end_s > duration_s:
                     ends = f"the phrase ends at {exact(facts.phrase_end_s)} s"
                     message = f"{ends}, but {name!r} is {moment(duration_s)} long"
-                    self._findings.add_at(place, message, "Correct phrase_end_ms or the recording")
+                    self._findings.add_at(place, message, f"Correct `{PHRASE_END}` or the recording")
                 if facts_by_path.setdefault(sound, facts) != facts:
-                    self._findings.add_at(place, f"an earlier row has other values for {name!r}", "Keep one of them")
+                    self._findings.add_at(
+                        place, f"an earlier row has other values for {name!r}", "Keep one of the two rows"
+                    )
             for problem in self._findings.problems[problem_count:]:
                 problem.place = place
         return facts_by_path
@@ -304,7 +308,7 @@ def _missing_file_reason(root: Path, inner: str, root_name: str, name: str) -> t
                 path.name, sorted(siblings), listed="In that folder"
             )
         if not path.is_file():
-            return f"{inner!r} is not a file", f"Give {name}"
+            return f"{inner!r} is not a file", f"Specify {name}"
     except (OSError, RuntimeError, ValueError) as error:
         return f"{inner!r} cannot be read: {error}", "Check the path and its permissions"
     return None

@@ -100,14 +100,14 @@ class StandKeys(Keys):
         "Command that moves the stand. {value} is the target position; {value:.1f} writes it with one decimal place.",
     )
     done: Text = preset(
-        "", "Expression for what the stand reports when it has arrived; {value} is the number. Default: anything."
+        "", "Regular expression for the report that the stand has arrived; {value} is the number. Default: any report."
     )
-    failed: Text = preset("", "Expression for what the stand reports when it cannot move.")
+    failed: Text = preset("", "Regular expression for the report that the stand cannot move.")
     low: float | None = optional("Lower end.")
     high: float | None = optional("Upper end.")
     home: float | None = optional("Value to move to when a trial sets none, and at the end. Default: no movement.")
     settle_s: float = preset(0.5, "Settling time after a movement, s.", ge=0, le=600)
-    within_s: float = preset(60.0, "Longest movement, s.", gt=0, le=3600)
+    within_s: float = preset(60.0, "Time limit for a movement, s.", gt=0, le=3600)
 
 
 class PowerSwitchKeys(Keys):
@@ -118,13 +118,13 @@ class PowerSwitchKeys(Keys):
     driver: str = Field(description="Name of a driver.")
     on: Text = preset("ON", "Text to send to switch the power on.")
     off: Text = preset("OFF", "Text to send to switch the power off.")
-    on_done: Text = preset("", "Expression for what the switch reports when the power is on. Default: anything.")
-    off_done: Text = preset("", "Expression for what the switch reports when the power is off. Default: anything.")
-    failed: Text = preset("", "Expression for what the switch reports when it fails.")
+    on_done: Text = preset("", "Regular expression for the report that the power is on. Default: any report.")
+    off_done: Text = preset("", "Regular expression for the report that the power is off. Default: any report.")
+    failed: Text = preset("", "Regular expression for the report that the switch has failed.")
     off_s: float = preset(2.0, "How long the power stays off, s.", ge=0, le=3600)
     boot_s: float = preset(
         60.0,
-        "Longest wait after power on, s. The harness waits this long if nothing shows that the device answers.",
+        "Maximum wait after power-on, s. The harness waits the full time if nothing shows that the device answers.",
         ge=0,
         le=3600,
     )
@@ -142,9 +142,11 @@ class DeviceKeys(Keys):
     )
     connection: EquipmentKeys | None = optional("Connection over which the device reports; a black box has none.")
     also: dict[Id, FurtherSourceKeys] = preset({}, "Further sources of reports by name, such as a light or a log.")
-    earcons: Text | None = optional("File of its learned chimes, from the bench's folder. A microphone hears them.")
+    earcons: Text | None = optional(
+        "File of the device's learned chimes, relative to the bench. The microphone detects them."
+    )
     merge_within_ms: float = preset(
-        MERGE_WITHIN_MS, "Wake events of different sources within this time are one event, ms.", ge=0, le=30000
+        MERGE_WITHIN_MS, "Wake events from different sources within this time count as one event, ms.", ge=0, le=30000
     )
 
 
@@ -152,9 +154,7 @@ class NotifyKeys(Keys):
     """Where a run sends messages: one of command, webhook, webhook_env and mqtt."""
 
     on: list[Annotated[NotifyOn, enum_validator(NotifyOn)]] = preset(
-        list(NotifyOn),
-        "What is reported: paused, resumed, fault, limit_broken, finished. Default: everything.",
-        min_length=1,
+        list(NotifyOn), "Events to report: paused, resumed, fault, limit_broken, finished. Default: all.", min_length=1
     )
     command: list[Text] = preset(
         [], "Program and arguments, without a shell; {subject} is the subject. Paths are relative to the bench."
@@ -210,7 +210,7 @@ class BenchKeys(Keys):
     notify: list[NotifyKeys] = preset([], "Where a run sends messages when it pauses, fails or ends.")
     loudspeakers: dict[Id, EquipmentKeys] = preset({}, "Loudspeakers by name; the first is the default.")
     microphone: EquipmentKeys | None = optional("Microphone that records the responses.")
-    monitor: EquipmentKeys | None = optional("Headphones for replays, which the devices cannot hear.")
+    monitor: EquipmentKeys | None = optional("Headphones for replays, so that the devices do not hear them.")
     stands: dict[Id, StandKeys] = preset({}, "Machines that move devices or loudspeakers, by name: turntables, lifts.")
     power: dict[Id, PowerSwitchKeys] = preset({}, "Power switches, by the name of their device.")
     devices: dict[Id, DeviceKeys] = Field(
@@ -219,11 +219,14 @@ class BenchKeys(Keys):
 
 
 _IMMOVABLE_AXES = {*get_args(AxisName)} - {"distance_m", "angle_deg"}
-_SOUND_REMEDY = "Choose another driver, such as loudspeaker or microphone"
+_SOUND_REMEDY = "Choose another driver, such as `loudspeaker` or `microphone`"
 _ABILITIES: dict[tuple[str, ...], tuple[str, str]] = {
     ("play",): ("cannot play sound", _SOUND_REMEDY),
     ("cut",): ("cannot record sound", _SOUND_REMEDY),
-    ORDER_METHODS: ("does not accept commands", "Use a driver that does, such as serial_commands or manual"),
+    ORDER_METHODS: (
+        "does not accept commands",
+        "Use a driver that accepts commands, such as `serial_commands` or `manual`",
+    ),
 }
 """Methods of which a driver must have one → (the message if it has none, the remedy)."""
 
@@ -245,7 +248,12 @@ def load_bench(path: Path | str, *, is_measured: bool = True) -> Bench:
         problem = "the bench has no power switch"
         findings.add(("on_fault", "power_cycles"), problem, "Add `power: {DEVICE: {driver: …}}`", key=True)
     if reader.is_written("max_noise_floor_dbfs") and microphone is None:
-        findings.add(("max_noise_floor_dbfs",), "no microphone measures the noise", "Add a microphone", key=True)
+        findings.add(
+            ("max_noise_floor_dbfs",),
+            "the bench has no microphone to measure the noise",
+            "Add `microphone: …`",
+            key=True,
+        )
     if is_measured and reader.is_written("level_tolerance_db"):
         check_comparable([*reader.loudspeakers.values()], microphone, findings)
     findings.refuse()
@@ -350,12 +358,14 @@ class _BenchReader:
         ]
         if moved.count(keys.moves) > 1:
             message = f"two stands move {keys.moves!r}, so the harness does not know which one to move"
-            self._findings.add((*key_path, "moves"), message, "Give each its own name under `moves`")
+            self._findings.add((*key_path, "moves"), message, "Use a different name under `moves` for each stand")
         if keys.moves in _IMMOVABLE_AXES:
-            message = f"{keys.moves} is an axis that nothing on a bench can move"
-            self._findings.add((*key_path, "moves"), message, "Write distance_m, angle_deg, or a name such as height_m")
+            message = f"{keys.moves!r} is an axis that no stand can move"
+            self._findings.add(
+                (*key_path, "moves"), message, "Use `distance_m`, `angle_deg`, or a name of your own such as `height_m`"
+            )
         if name in self._entries("devices") or name in self._loudspeaker_names:
-            message = f"{name!r} names a stand and another part of the bench"
+            message = f"{name!r} is the name of a stand and of another part of the bench"
             self._findings.add(key_path, message, "Rename the stand", key=True)
         settings = {key: getattr(keys, key) for key in StandKeys.model_fields if key != "driver"}
         try:
@@ -403,7 +413,9 @@ class _BenchReader:
         unused_keys = [key for key in compared_keys if section.get(key)]
         if unused_keys and empty_key:
             problem = f"`{unused_keys[0]}` has no effect, since `{empty_key}` is empty"
-            self._findings.add((*key_path, unused_keys[0]), problem, f"Write `{empty_key}`, or remove it", key=True)
+            self._findings.add(
+                (*key_path, unused_keys[0]), problem, f"Add `{empty_key}`, or remove `{unused_keys[0]}`", key=True
+            )
         for actuator in self.actuators.values():
             matches = (actuator.driver, actuator.options) == (equipment.driver, equipment.options)
             if matches and not is_simulated(equipment.driver):
@@ -430,16 +442,18 @@ class _BenchReader:
             connection = replace(connection, injects=able.injects, sets=able.sets)
             if profile.reports and not able.hears:
                 problem = f"{profile.id!r} has no rules for what the driver {connection.driver!r} receives"
-                remedy = f"Use the driver that it is written for ({profile.transport}), or another profile"
+                remedy = f"Use the driver that this profile is written for ({profile.transport}), or another profile"
                 self._findings.add((*key_path, "profile"), problem, remedy)
         if connection is not None and connection.driver in also:
             problem = f"two sources of {name!r} are named {connection.driver!r}, the name of its connection's driver"
-            self._findings.add((*key_path, "also", connection.driver), problem, "Choose another name", key=True)
+            self._findings.add(
+                (*key_path, "also", connection.driver), problem, "Choose another name for this source", key=True
+            )
         further = (self._read_source(name, source, entry, profile) for source, entry in also.items())
         sources = tuple(equipment for equipment in further if equipment)
         if EARCON in also:
             problem = f"a source cannot be called {EARCON!r}: that name means the device's chime"
-            self._findings.add((*key_path, "also", EARCON), problem, "Choose another name", key=True)
+            self._findings.add((*key_path, "also", EARCON), problem, "Choose another name for this source", key=True)
         earcons = None
         if keys.earcons is not None:
             earcons = self._read_earcons(name, keys.earcons) if self._is_measured else Earcons(keys.earcons)
@@ -460,7 +474,7 @@ class _BenchReader:
         has_driver = isinstance(microphone, str) and microphone in plugins.names(plugins.Group.DRIVERS)
         driver = plugins.load(plugins.Group.DRIVERS, str(microphone)) if has_driver else None
         if not hasattr(driver, "expect_earcons"):
-            message = "chimes are detected with a microphone, but the bench has none that can do this"
+            message = "the bench has no microphone whose driver can detect chimes"
             self._findings.add(key_path, message, "Add `microphone: {driver: microphone, …}`")
             return None
         try:
@@ -511,7 +525,7 @@ class _BenchReader:
             return self._shared_equipment(keys.same_as, section, key_path, ability)
         if keys.same_as is not None:
             self._findings.add(
-                (*key_path, "same_as"), "a loudspeaker needs a driver, not same_as", "Write `driver: …`", key=True
+                (*key_path, "same_as"), "a loudspeaker needs `driver`, not `same_as`", "Write `driver: …`", key=True
             )
             return None
         if keys.driver is None:
@@ -527,8 +541,8 @@ class _BenchReader:
         first_path = self._equipment_paths.setdefault(name, key_path)
         if first_path != key_path and key_path[0] != "stands":  # whose names have been checked
             line = self._findings.place(first_path, key=True).line
-            problem = f"{name!r} also names another part of the bench, on line {line}"
-            self._findings.add(key_path, problem, "Rename one of them", key=True)
+            problem = f"{name!r} is also the name of another part of the bench, on line {line}"
+            self._findings.add(key_path, problem, "Rename one of the two", key=True)
         place = self._findings.place(key_path, key=True)
         calibration = self._read_calibration(keys.calibration, key_path) if keys.calibration is not None else None
         position = keys.position or default_position
@@ -538,8 +552,8 @@ class _BenchReader:
         """The calibration of a loudspeaker or the microphone, or None when its file is wrong."""
         key_path = (*key_path, "calibration")
         if key_path[0] not in ("loudspeakers", "microphone"):
-            message = "only a loudspeaker and the microphone have a calibration"
-            self._findings.add(key_path, message, "Move it there", key=True)
+            message = "only loudspeakers and the microphone have a calibration"
+            self._findings.add(key_path, message, "Move `calibration` to a loudspeaker or the microphone", key=True)
             return None
         try:
             return read_calibration(self._folder / path)
@@ -554,8 +568,8 @@ class _BenchReader:
         """The loudspeaker that `same_as` names, or None when there is no such loudspeaker or it is wrong."""
         for key in section:
             if key != "same_as":
-                remedy = f"Remove it, or move it to the loudspeaker {name!r}"
-                self._findings.add((*key_path, key), f"{key!r} cannot be combined with same_as", remedy, key=True)
+                remedy = f"Remove `{key}`, or move it to the loudspeaker {name!r}"
+                self._findings.add((*key_path, key), f"`{key}` cannot be combined with `same_as`", remedy, key=True)
         self._findings.is_known((*key_path, "same_as"), "loudspeaker", name, self._loudspeaker_names, "Loudspeakers")
         equipment = self.loudspeakers.get(name)
         driver = installed_driver(equipment.driver, self._findings, key_path) if equipment else None

@@ -45,16 +45,16 @@ from harness.scenario.trial_playback import (
 from harness.transcripts.words import normalise
 
 REMEDIES: dict[Need, str] = {
-    Need.LOUDSPEAKER: "Add `loudspeakers: {near: {driver: loudspeaker, …}}` to the bench. A board that takes sound "
-    "over its wire (`audio` in its profile) does not need one",
+    Need.LOUDSPEAKER: "Add `loudspeakers: {near: {driver: loudspeaker, …}}` to the bench. A board that receives "
+    "sound over its connection (`audio` in its profile) needs no loudspeaker",
     Need.MICROPHONE: "Add `microphone: {driver: microphone, …}` to the bench",
-    Need.TRANSCRIPTS: "Use a device that has a connection and reports transcript",
-    Need.WAKE_EVENTS: "Use a device that has a connection and reports wake",
+    Need.TRANSCRIPTS: "Use a device that has a connection and reports `transcript`",
+    Need.WAKE_EVENTS: "Use a device that has a connection and reports `wake`",
     Need.OPERATOR: "Write `operator: auto` or `operator: present` in the bench",
     Need.MONITOR: "Add `monitor: {driver: loudspeaker, …}` to the bench",
     Need.NOISE: "Add a loudspeaker to the bench; it plays the noise with the stimulus",
-    Need.INJECTION: "Use a device whose connection accepts audio, over serial or mqtt",
-    Need.INTENTS: "Use a device that has a connection and reports intent",
+    Need.INJECTION: "Use a device whose connection accepts sound (`serial` or `mqtt`)",
+    Need.INTENTS: "Use a device that has a connection and reports `intent`",
     Need.POSITIONS: "Add a second loudspeaker at another position to the bench",
 }
 
@@ -99,7 +99,7 @@ def _demand_reports(
     evidence = trial.evidence or scenario.defaults.evidence
     if evidence is Evidence.DEVICE and not reports(device, ObservationKind.TRANSCRIPT):
         problem = f"the trial {trial.id!r} requires `evidence: device`, but {device.id!r} reports no transcripts"
-        raise UnmetNeed(problem, place=place, remedy="Write `evidence: auto` or `operator`")
+        raise UnmetNeed(problem, place=place, remedy="Write `evidence: auto` or `evidence: operator`")
     _demand_state(trial, device, findings.place((*key_path, "effect")))
     if trial.memory is not None:
         _demand_evidence(trial, scenario, device, bench, place)
@@ -132,8 +132,8 @@ def _demand_state(trial: TrialTemplate, device: Device, place: Place) -> None:
     if check is None or not check.state or check.question:
         return
     if ObservationKind.STATE not in device.reports:
-        problem = f"the trial {trial.id!r} checks the state of {device.id!r}, which reports none"
-        remedy = "Use a device that has a connection and reports state, or add `question: …` to the effect"
+        problem = f"the trial {trial.id!r} checks the state of {device.id!r}, which reports no state"
+        remedy = "Use a device that has a connection and reports `state`, or add `question: …` to the effect"
         raise UnmetNeed(problem, place=place, remedy=remedy)
 
 
@@ -146,7 +146,7 @@ def _demand_intents(trial: TrialTemplate, scenario: Scenario, device: Device, be
     reports_intents = ObservationKind.INTENT in reported
     if not reports_intents and (by_words or evidence is Evidence.DEVICE):
         problem = f"the trial {trial.id!r} checks what {device.id!r} understood, but it reports no intents"
-        remedy = "Use a device that has a connection and reports intent"
+        remedy = "Use a device that has a connection and reports `intent`"
         if not by_words:
             remedy += ", or write `evidence: operator`"
         raise UnmetNeed(problem, place=place, remedy=remedy)
@@ -165,7 +165,7 @@ def _demand_intents(trial: TrialTemplate, scenario: Scenario, device: Device, be
             problem = (
                 f"the trial {trial.id!r} asks the operator what {device.id!r} understood, but the operator is absent"
             )
-        remedy = "Use a device whose profile reports intent, or write `operator: auto` in the bench"
+        remedy = "Use a device whose profile reports `intent`, or write `operator: auto` in the bench"
         raise UnmetNeed(problem, place=place, remedy=remedy)
     _demand_route(trial, device, place)
 
@@ -184,11 +184,11 @@ def _demand_evidence(trial: TrialTemplate, scenario: Scenario, device: Device, b
         remedy = "Write `operator: auto` in the bench, or `evidence: none` (every answer then counts as understood)"
         raise UnmetNeed(problem, place=place, remedy=remedy)
     if bench.microphone is None:
-        problem = f"the trial {trial.id!r} waits from the end of an answer, but the bench has no microphone"
+        problem = f"the trial {trial.id!r} needs a microphone to find the end of an answer, but the bench has none"
         raise UnmetNeed(problem, place=place, remedy="Add `microphone: {driver: microphone, …}` to the bench")
     if ObservationKind.RESPONSE not in reported and not plugins.names(plugins.Group.RECOGNISERS):
         problem = f"nothing shows what {device.id!r} answers in {trial.id!r}: it reports no response"
-        remedy = "Use a device whose profile reports response, or install a recogniser (extra `recogniser`)"
+        remedy = "Use a device whose profile reports `response`, or install a recogniser (extra `recogniser`)"
         raise UnmetNeed(problem, place=place, remedy=remedy)
 
 
@@ -388,13 +388,13 @@ def _talker_refusal(
     if bench.microphone is None:
         return "the bench has no microphone", REMEDIES[Need.MICROPHONE]
     if trial.kind is TrialKind.MEMORY:
-        return "the waits of a memory probe are too precise for a person", "Use a synthetic voice"
+        return "a person cannot time the waits of a memory trial exactly", "Use a synthetic voice"
     if trial.recordings or (query is not None and isinstance(query.utterance, Recording)):
-        return "it has a recording", "Write `text: …`, or use a synthetic voice"
+        return "it plays a recording", "Write `text: …`, or use a synthetic voice"
     if any(is_injected(device, trial) for device in addressed_devices(trial, bench)):
-        return "it goes to the device over its connection", "Write `route: loudspeaker`"
+        return "its sound goes to the device over the connection", "Write `route: loudspeaker`"
     if axis.get("noise", scenario.defaults.noise) is not None:
-        return "the trial has noise, which is played with a stimulus", "Exclude the noise for the talker"
+        return "its noise can be played only with a stimulus", "Exclude the noise for the talker"
     if axis.get("opening", trial.opening) is not None:
         return "an opening is played before it", "Exclude the openings for the talker, or remove `opening`"
     if placement_of(scenario.defaults, axis) is not None:
@@ -415,7 +415,7 @@ def _check_settings(scenario: Scenario, bench: Bench, findings: Findings) -> Non
         return
     varied = [trial for trial in scenario.trials if "device_settings" in axes_of(trial)]
     if not varied:
-        problem = "the matrix varies settings of devices, but no trial uses them: they do not apply to ambient trials"
+        problem = "the matrix varies device settings, but they do not apply to ambient trials, and there are no others"
         findings.add(
             ("matrix", "axes", "device_settings"), problem, "Add a trial with speech, or remove the axis", key=True
         )
@@ -432,7 +432,10 @@ def _check_settings(scenario: Scenario, bench: Bench, findings: Findings) -> Non
             reason = f"its connection ({connection.driver}) cannot set them" if connection else "it has no connection"
             problem = f"the matrix varies settings of {device!r}, but {reason}"
             findings.add(
-                ("matrix", "axes", "device_settings"), problem, "Use a driver that can, such as esphome", key=True
+                ("matrix", "axes", "device_settings"),
+                problem,
+                "Use a driver that can set them, such as `esphome`",
+                key=True,
             )
 
 

@@ -75,9 +75,14 @@ def load_conditions(path: Path | str) -> tuple[SoundCondition, ...]:
         for number, value in enumerate(axis.values):
             key_path = ("matrix", "axes", axis.name, number)
             if isinstance(value, NoiseSpec) and value.level_spl is not None:
-                findings.add(key_path, "level_spl needs a calibrated loudspeaker", "Write snr_db or level_dbfs")
+                findings.add(key_path, "`level_spl` needs a calibrated loudspeaker", "Use `snr_db` or `level_dbfs`")
             if isinstance(value, NoiseSpec) and value.positions:
-                findings.add((*key_path, "positions"), "recordings have no loudspeakers", "Remove positions", key=True)
+                findings.add(
+                    (*key_path, "positions"),
+                    "`positions` needs loudspeakers, and none plays here",
+                    "Remove `positions`",
+                    key=True,
+                )
     conditions: dict[SoundCondition, None] = {}
     refused: set[str] = set()
     for cell in cells(matrix):

@@ -41,7 +41,7 @@ def installed_driver(name: str, findings: Findings, key_path: KeyPath) -> type |
         return None
     if not isinstance(driver, type) or not dataclasses.is_dataclass(getattr(driver, "Options", None)):
         problem = f"the driver {name!r} is not a class with a dataclass `Options`"
-        findings.add(key_path, problem, "Write it as docs/how-to/add-a-transport.md shows")
+        findings.add(key_path, problem, "Follow docs/how-to/add-a-transport.md")
         return None
     return driver
 
@@ -61,7 +61,7 @@ def check_options(driver: type, values: dict[str, Plain], findings: Findings, ke
         findings.add(
             key_path,
             error.what,
-            error.remedy or "Change it; docs/reference/keys-bench.md lists the options of each driver",
+            error.remedy or "Correct the value; docs/reference/keys-bench.md lists the options of each driver",
         )
         return None
     for name, group in _PLUGIN_OPTIONS.items():

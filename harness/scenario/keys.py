@@ -70,7 +70,7 @@ class NoiseKeys(Keys):
         "Z", "Weighting of snr_db (both levels) or level_dbfs: A (IEC 61672), or Z for none. A attenuates bass."
     )
     positions: list[Id] = preset(
-        [], "Positions of the loudspeakers that play the noise, in wake trials and commands. Default: with the speech."
+        [], "Positions of the loudspeakers that play the noise in wake and command trials. Default: that of the speech."
     )
     ramp_s: float = preset(
         0.0, "Time over which the noise rises before the first word, and falls after the last, s.", ge=0, le=60
@@ -81,8 +81,8 @@ class OpeningKeys(Keys):
     """What is said before a phrase, so that the device has just woken, or speaks or plays while it is called."""
 
     pause_s: float = Field(ge=0.1, le=60, description="Time from the last word of the opening to the phrase, s.")
-    say: Spoken | None = optional("A request, after the wake phrase. Default: the phrase alone.")
-    then: Spoken | None = optional("Said last in the trial, after the wake phrase, such as stop. Default: nothing.")
+    say: Spoken | None = optional("Request that follows the wake phrase. Default: the wake phrase alone.")
+    then: Spoken | None = optional("Words that end the trial, after the wake phrase, such as stop. Default: nothing.")
     level_dbfs: LevelDbfs | None = optional("Level of `say` and `then`, dBFS. Default: the level in `defaults`.")
     level_spl: LevelSpl | None = optional("Level of `say` and `then`, dB SPL. Default: the level in `defaults`.")
     voice: Voice | None = optional("Voice for `say` and `then`. Default: the trial's voice.")
@@ -132,7 +132,7 @@ class CloseDialogueKeys(Keys):
 def _check_intents(text: str) -> str:
     if not intent_set(text):
         raise validation_error(
-            f"{text!r} does not name an intent", "Write names with # between them: set_timer#add_to_list"
+            f"{text!r} does not name an intent", "Separate names with `#`, such as `set_timer#add_to_list`"
         )
     return text
 
@@ -174,13 +174,13 @@ TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 
 def _check_value(value: object) -> object:
     if isinstance(value, str) and (len(value) > MAX_TEXT or any(ord(letter) < 0x20 for letter in value)):
-        raise validation_error(f"the value is not one line of at most {MAX_TEXT} characters", "Shorten it")
+        raise validation_error(f"the value is not one line of at most {MAX_TEXT} characters", "Write a shorter line")
     return value
 
 
 TimeOfDay = Annotated[
     str,
-    matching(TIME_OF_DAY, "a time of day", "Write hours and minutes, 00:00 to 23:59: 01:00"),
+    matching(TIME_OF_DAY, "a time of day", "Write hours and minutes from 00:00 to 23:59, such as 01:00"),
     Field(json_schema_extra={"pattern": f"^{TIME_OF_DAY.pattern}$"}),
 ]
 Value = Annotated[str, BeforeValidator(_check_value)]
@@ -204,7 +204,7 @@ class EffectKeys(Keys):
         "Time after the response at which a person can check the effect, s. Default: immediately.", gt=0, le=604_800
     )
     at: TimeOfDay | None = optional(
-        "Time of day (local, next after the response) at which a person can check the effect, such as 01:00."
+        "Local time of day, next after the response, at which a person can check the effect, such as 01:00."
     )
 
 
@@ -217,7 +217,7 @@ def _trials_per_cycle(value: Any) -> int:
             return 1
         case str() if (match := re.fullmatch(r"every ([1-9]\d{0,5})", value)) is not None:
             return int(match[1])
-    raise validation_error("power_cycle must be never, trial or every N", "Write, for example, every 20")
+    raise validation_error("`power_cycle` must be `never`, `trial` or `every N`", "Write, for example, `every 20`")
 
 
 PowerCycle = Annotated[
@@ -286,14 +286,18 @@ class TrialKeys(Keys):
     repeat: int = preset(1, "Number of times that the trial runs.", ge=1, le=10_000)
     device: Id | None = optional("Device on the bench. Default: the first one.")
     wake: bool = preset(True, "Play the wake phrase before the query.")
-    voice: Voice | None = optional("A named voice, or a voice. Default: the voice in `defaults`.")
-    level_dbfs: LevelDbfs | None = optional("Default: the value in `defaults`.")
-    gap_ms: GapMs | None = optional("Default: the value in `defaults`.")
-    evidence: Annotated[Evidence, enum_validator(Evidence)] | None = optional("Default: the value in `defaults`.")
-    reprompt: RepromptKeys | None = optional(
-        "Default: the value in `defaults`, also for each key that is missing here."
+    voice: Voice | None = optional(
+        "Name of a voice in `voices`, or the keys of a voice. Default: the voice in `defaults`."
     )
-    close_dialogue: CloseDialogueKeys | None = optional("Default: the value in `defaults`.")
+    level_dbfs: LevelDbfs | None = optional("Active speech level, dBFS. Default: the value in `defaults`.")
+    gap_ms: GapMs | None = optional("Silence between wake phrase and query, ms. Default: the value in `defaults`.")
+    evidence: Annotated[Evidence, enum_validator(Evidence)] | None = optional(
+        "What decides whether the query was recognised. Default: the value in `defaults`."
+    )
+    reprompt: RepromptKeys | None = optional(
+        "When the harness repeats the query. Default: the values in `defaults`, also for single missing keys."
+    )
+    close_dialogue: CloseDialogueKeys | None = optional("How an open dialogue ends. Default: as in `defaults`.")
     query_class: Text = preset("", "Group of queries for tables, such as clock.")
     core_capability: bool = preset(False, "Whether every device must be able to answer the query.")
     note: Text = preset("", "Note that is kept in the log.")
@@ -327,7 +331,7 @@ class TrialKeys(Keys):
     probe: ProbeKeys | None = optional(
         "Wake phrases that prove that a device listens, for devices that do not report that they listen."
     )
-    power_cycle: PowerCycle | None = optional("Default: the value in `defaults`, except in ambient trials.")
+    power_cycle: PowerCycle | None = optional("Power cycles. Default: as in `defaults`; in ambient trials, none.")
     opening: OpeningKeys | None = optional("What is said before a query, a command or a phrase. Default: nothing.")
     follow_up: str | None = optional("Id of a stimulus that makes sense only to a device that remembers the query.")
     waits_s: Waits | None = optional(
@@ -345,7 +349,7 @@ class TrialKeys(Keys):
 class DefaultsKeys(Keys):
     """Values for trials that do not set their own."""
 
-    voice: Voice | None = optional("A named voice, or a voice. Default: espeak, en-us.")
+    voice: Voice | None = optional("Name of a voice in `voices`, or the keys of a voice. Default: espeak, en-us.")
     level_dbfs: LevelDbfs = preset(-26.0, "Active speech level of what is played, dBFS.")
     level_spl: LevelSpl | None = optional(
         "Active speech level in dB SPL, instead of level_dbfs, at the place where the loudspeaker is calibrated."
@@ -384,8 +388,8 @@ _NORMALISATIONS = (Normalisation.VERBATIM, Normalisation.PLAIN, Normalisation.SP
 def _normalisation_or_file(value: Any) -> Any:
     """The normalisation that a word names; the path of a YAML file is returned unchanged."""
     if value == Normalisation.EXPANDED_SNOR:
-        problem = "expanded_snor is for scoring files only: devices do not report pauses and false starts"
-        raise validation_error(problem, "Write snor")
+        problem = "`expanded_snor` is for scoring files only: devices do not report pauses and false starts"
+        raise validation_error(problem, "Use `snor`")
     if value in _NORMALISATIONS:
         return Normalisation(value)
     if isinstance(value, str) and value.endswith((".yaml", ".yml")):
@@ -444,7 +448,7 @@ SettingText = Annotated[
 class AxesKeys(ChannelAxesKeys):
     """The dimensions of the matrix."""
 
-    voice: list[Voice] | None = optional("Named voices, or voices.", min_length=1)
+    voice: list[Voice] | None = optional("Names of voices in `voices`, or the keys of voices.", min_length=1)
     level_dbfs: list[LevelDbfs] | None = optional("Levels, dBFS.", min_length=1)
     level_spl: list[LevelSpl] | None = optional(
         "Levels, dB SPL, at the place where the loudspeaker is calibrated; not with level_dbfs.", min_length=1
@@ -520,9 +524,9 @@ class LimitsKeys(Keys):
         "Share of the decided queries that are recognised at the first attempt, 0-1."
     )
     min_answered_share: Share | None = optional(
-        "Queries answered when recognised or not assessed, as a share of the decided ones, 0-1."
+        "Share of the decided queries that are answered, and recognised if that is assessed, 0-1."
     )
-    min_effect_share: Share | None = optional("Correct effects, as a share of those known when the run ends, 0-1.")
+    min_effect_share: Share | None = optional("Share of the effects known at the end of the run that are correct, 0-1.")
     min_understood_share: Share | None = optional(
         "Share of the decided understand trials in which all intents and slots are correct, 0-1."
     )
@@ -536,7 +540,7 @@ class LimitsKeys(Keys):
         "Share of the attempts that the host disturbed, 0-1. Above this, the session is undecided. Default 0.1."
     )
     max_false_reject_share: Share | None = optional(
-        "False rejects of each device, as a share of the wake phrases, 0-1."
+        "Share of the wake phrases that each device misses (false rejects), 0-1."
     )
     max_false_reject_upper: Share | None = optional(
         "Upper end of the 95 % interval of that share (over voices, if several speak)."
@@ -546,7 +550,7 @@ class LimitsKeys(Keys):
         "Upper end of the 95 % interval of that rate (Garwood)."
     )
     min_exposure_hours: PerHour | None = optional("Ambient sound that each device demonstrably heard, h.")
-    min_command_share: Share | None = optional("Commands that each device understood, as a share of those played, 0-1.")
+    min_command_share: Share | None = optional("Share of the played commands that each device understands, 0-1.")
     max_wake_delay_p95_ms: float | None = optional(
         "95th percentile of each device's time from end of wake phrase to wake event, ms.", gt=0
     )
@@ -586,7 +590,7 @@ class ScenarioKeys(Keys):
         default_factory=list, description="Queries and commands; wake and ambient trials need none."
     )
     trials: list[TrialKeys] = Field(min_length=1, description="Trials to run.")
-    matrix: MatrixKeys | None = optional("Conditions under which every trial runs. Default: those of the defaults.")
+    matrix: MatrixKeys | None = optional("Conditions under which every trial runs. Default: only those in `defaults`.")
     limits: LimitsKeys = preset(LimitsKeys(), "Bounds on results; exit status 0 requires all of them to hold.")
     wake: WakeKeys = preset(WakeKeys(), "How wake events are counted.")
     procedure: ProcedureKeys | None = optional("The published procedure that the scenario follows.")

@@ -74,7 +74,10 @@ def _problems_of_noise(
     """Pairs (problem, remedy) for noise with positions in one cell of the matrix."""
     premise = f"the noise of {trial.id!r} has positions"
     if trial.kind not in (TrialKind.WAKE, TrialKind.COMMAND):
-        yield f"{premise}, which apply to wake trials and commands", "Exclude it for this trial, or remove positions"
+        yield (
+            f"{premise}, which apply only to wake and command trials",
+            "Remove `positions`, or use a scenario for this trial alone",
+        )
         return
     if any(is_injected(device, trial) for device in listening_devices(trial, bench)):
         yield f"{premise}, but a device gets the sound over its connection", "Write `route: loudspeaker`"
@@ -95,13 +98,13 @@ def _problems_of_noise(
     if noise.level_dbfs is None:
         for speaker in (speech, *noise_speakers):
             if wrong := why_unknown(speaker, today):
-                remedy = f"Run: harness admin calibrate {bench.path} {speaker.id}. Or write level_dbfs in the noise"
+                remedy = f"Run: harness admin calibrate {bench.path} {speaker.id}. Or set `level_dbfs` of the noise"
                 yield f"{premise}, but the level of {speaker.id!r} at the device is not known: {wrong}", remedy
         places = {speaker.calibration.at for speaker in (speech, *noise_speakers) if speaker.calibration}
         if len(places) > 1:
             yield (
                 f"{premise}, but their loudspeakers were calibrated at different places",
-                "Calibrate them at the device",
+                "Calibrate all of them at the device",
             )
 
 
@@ -122,7 +125,9 @@ def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
             noise_spl = noise.level_spl if isinstance(noise, NoiseSpec) else None
             if not through_air and (played.in_spl or noise_spl is not None):
                 findings.add(
-                    key_path, f"{trial.id!r} is played over a wire, where dB SPL does not apply", "Use level_dbfs"
+                    key_path,
+                    f"{trial.id!r} goes to the device over its connection, where dB SPL does not apply",
+                    "Use `level_dbfs`",
                 )
             if not through_air or not bench.loudspeakers:
                 continue
@@ -132,7 +137,7 @@ def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
                 remedy = f"Run: harness admin calibrate {bench.path} {speaker.id}"
                 if "above" in problem:
                     remedy = "Lower the level, or that of the noise" if "noise" in problem else "Lower the level"
-                    remedy += ", or gain_db" if "gain" in problem else ""
+                    remedy += ", or `gain_db`" if "gain" in problem else ""
                 if (key_path, summary) not in noted:
                     findings.add(key_path, f"{summary}: {problem}", remedy)
                 noted.add((key_path, summary))

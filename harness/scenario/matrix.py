@@ -58,10 +58,13 @@ def read_matrix(keys: MatrixKeys, order: tuple[str, ...], resolve: Resolve, find
     problem_count = len(findings.problems)
     axes = tuple(_read_axis(cast(AxisName, name), getattr(keys.axes, name) or [], resolve, findings) for name in order)
     if not axes:
-        findings.add(("matrix", "axes"), "the matrix has no axes", "Add one, such as `level_dbfs: [-26, -36]`")
+        findings.add(("matrix", "axes"), "the matrix has no axes", "Add an axis, such as `level_dbfs: [-26, -36]`")
     if {"level_dbfs", "level_spl"} <= {axis.name for axis in axes}:
         findings.add(
-            ("matrix", "axes", "level_spl"), "there is also an axis level_dbfs", "Remove one of the two", key=True
+            ("matrix", "axes", "level_spl"),
+            "the matrix has both `level_dbfs` and `level_spl`",
+            "Remove one of the two",
+            key=True,
         )
     size = 1
     for axis in axes:
@@ -77,10 +80,12 @@ def read_matrix(keys: MatrixKeys, order: tuple[str, ...], resolve: Resolve, find
     _refuse_redundant(exclude, findings)
     group_by = _read_grouping(keys.group_by, axes, findings)
     if keys.seed is not None and keys.order is Order.LISTED:
-        findings.add(("matrix", "seed"), "trials in listed order need no seed", "Remove it, or add `order: shuffled`")
+        findings.add(
+            ("matrix", "seed"), "trials in listed order need no seed", "Remove `seed`, or add `order: shuffled`"
+        )
     matrix = Matrix(axes, tuple(cell for cell in exclude if cell), keys.order, keys.seed, group_by)
     if len(findings.problems) == problem_count and not cells(matrix):
-        findings.add(("matrix", "exclude"), "the exclusions leave no combinations", "Remove some", key=True)
+        findings.add(("matrix", "exclude"), "the exclusions leave no combinations", "Remove an exclusion", key=True)
     return matrix
 
 
@@ -114,7 +119,7 @@ def _read_axis(name: AxisName, entries: list[object], resolve: Resolve, findings
             if values[text] != value and name == "voice":
                 remedy = "Give the voices names under `voices:`"
             elif values[text] != value:
-                remedy = "They would share a label in tables. Use one, or a scenario for each"
+                remedy = "Remove one, or use a scenario for each: they would have the same label in tables"
             findings.add(key_path, f"the axis {name} lists {text!r} twice", remedy)
         values[text] = value
     return Axis(name, tuple(values.values()), tuple(values))
@@ -129,7 +134,7 @@ def _read_exclusion(
     pairs: list[tuple[AxisName, str]] = []
     is_valid = True
     if not entry.model_fields_set:
-        findings.add(entry_path, "the exclusion lists no axis", "List at least one, such as {level_dbfs: -36}")
+        findings.add(entry_path, "the exclusion lists no axis", "List at least one axis, such as `{level_dbfs: -36}`")
     for name in ExcludeKeys.model_fields:
         if name not in entry.model_fields_set:
             continue
@@ -161,7 +166,11 @@ def _refuse_redundant(exclude: tuple[Cell, ...], findings: Findings) -> None:
             if other_number != number and is_covered:
                 key_path = ("matrix", "exclude", number)
                 first = findings.place(("matrix", "exclude", other_number)).line
-                findings.add(key_path, "another exclusion covers this one", f"Remove it; see line {first}")
+                findings.add(
+                    key_path,
+                    "another exclusion covers this one",
+                    f"Remove this exclusion; the other one is on line {first}",
+                )
                 break
 
 
@@ -172,7 +181,7 @@ def check_placements(matrix: Matrix, trials: tuple[TrialTemplate, ...], defaults
         for axis in matrix.axes:
             if axis.name in PLACING and axis.name in columns:
                 problem = f"the recordings of {trial.id!r} have a column {axis.name!r}, which the matrix varies"
-                findings.add(("trials", number), problem, f"Rename the column, to recorded_{axis.name} for example")
+                findings.add(("trials", number), problem, f"Rename the column, for example to `recorded_{axis.name}`")
     has_speech = any(trial.ambient is None or trial.ambient.probe is not None for trial in trials)
     values = {axis.name: dict(zip(axis.labels, axis.values, strict=True)) for axis in matrix.axes}
     refused: set[str] = set()
@@ -187,7 +196,7 @@ def refuse_placement(placement: Placement, refused: set[str], findings: Findings
     if placement.problem and placement.label() not in refused and (placement.room.box or placement.room.recorded):
         refused.add(placement.label())
         problem = f"{placement.label()}: {placement.problem}"
-        remedy = "Correct the room, distance_m or angle_deg, or exclude the combination"
+        remedy = "Correct the room, `distance_m` or `angle_deg`, or exclude the combination"
         findings.add(("rooms", placement.room.id), problem, remedy, key=True)
 
 
@@ -206,16 +215,16 @@ def check_openings(matrix: Matrix, trials: tuple[TrialTemplate, ...], defaults: 
             if trial.kind.asks and opening.then:
                 problem = f"{trial.id!r} is a query: the device answers where `then` would be said"
                 findings.add(
-                    (*entry_path, "then"), problem, "Remove it; `close_dialogue` says something after the answer"
+                    (*entry_path, "then"), problem, "Remove `then`; `close_dialogue` says something after the answer"
                 )
             if trial.kind.asks and not trial.wake:
                 problem = f"{trial.id!r} has no wake phrase, which an opening needs"
-                findings.add(entry_path, problem, "Remove `wake: false`, or leave the opening out")
+                findings.add(entry_path, problem, "Remove `wake: false` or the opening")
             min_pause_s = MIN_LISTENING_PAUSE_S
             if noise_before_s:
                 min_pause_s += noise_before_s if trial.kind.asks else trial.lead_in_s
             if opening.sounds and opening.pause_s < min_pause_s:
-                lead_in = ", and the noise begins before the phrase" if noise_before_s else ""
-                problem = f"the pause is too short to hear the device in it{lead_in}"
-                remedy = f"Write pause_s: {exact(min_pause_s)} or more, or sounds: false"
+                lead_in = ", since the noise begins before the phrase" if noise_before_s else ""
+                problem = f"the pause is too short for the microphone to hear the device{lead_in}"
+                remedy = f"Write `pause_s: {exact(min_pause_s)}` or more, or `sounds: false`"
                 findings.add((*entry_path, "pause_s"), problem, remedy)

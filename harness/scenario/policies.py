@@ -1,4 +1,4 @@
-"""Keys that say what a run does by itself: about faults, about failed checks, and when a question is decided."""
+"""Keys for what a run does without an operator: on faults, on failed checks, and when a question is decided."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ProcedureKeys(Keys):
     """A published procedure, whose clauses the report lists with the session's own values."""
 
     name: Annotated[ProcedureName, enum_validator(ProcedureName)] = Field(description="Name of the procedure.")
-    edition: Text = Field(description="Its edition.")
+    edition: Text = Field(description="Edition of the procedure.")
 
 
 class SequentialKeys(Keys):

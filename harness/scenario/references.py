@@ -50,7 +50,7 @@ def read_reference(keys: StimulusKeys, key_path: KeyPath, text_of: TextOf, findi
         return text_of(keys.text or "", (*key_path, "text"))
     sro_path = (*key_path, "sro")
     if keys.transcript is not None:
-        findings.add(sro_path, "both `transcript` and `sro` are given", "Remove one of the two", key=True)
+        findings.add(sro_path, "the stimulus has both `transcript` and `sro`", "Remove one of the two", key=True)
     try:
         words = snor.words(text_of(keys.sro, sro_path))
     except InputError as error:
@@ -59,8 +59,8 @@ def read_reference(keys: StimulusKeys, key_path: KeyPath, text_of: TextOf, findi
     if not words:
         findings.add(
             sro_path,
-            "the sro contains no spoken word",
-            "Add the words that are said; events, pauses and false starts do not count",
+            "`sro` contains no spoken words",
+            "Add the spoken words; events, pauses and false starts do not count",
         )
     return " ".join(words)
 
@@ -98,7 +98,7 @@ def check_queries(
     for query, keys, key_path in queries:
         source_key = next((name for name in ("sro", "text") if getattr(keys, name) is not None), "transcript")
         if source_key == "sro" and rule.normalisation is Normalisation.VERBATIM:
-            problem = f"an sro is in capitals, but case counts under {rule.name!r}"
+            problem = f"the words of `sro` are in capitals, but case counts under {rule.name!r}"
             findings.add((*key_path, "sro"), problem, "Set `recognised: {normalisation: …}` to snor, plain or spoken")
         texts = (
             (alternative, (*key_path, "alternatives", number)) for number, alternative in enumerate(query.alternatives)
@@ -112,7 +112,7 @@ def _check_words(text: str, key_path: KeyPath, rule: RecognitionRule, findings: 
         return  # The reader has already noted why it is missing.
     if rule.normalisation is Normalisation.SNOR and (id_ := split_id(text)[1]):
         problem = f"under {rule.name!r}, ({id_}) would be read as an utterance id, and only `sro` may contain one"
-        findings.add(key_path, problem, "Remove the brackets or the word, or write it as `sro: …`")
+        findings.add(key_path, problem, "Remove the brackets or the word in them, or write it as `sro: …`")
         return
     try:
         words = normalise(text, rule.normalisation)
@@ -120,7 +120,7 @@ def _check_words(text: str, key_path: KeyPath, rule: RecognitionRule, findings: 
         _note_error(error, key_path, findings)
         return
     if not (words if rule.rewriting is None else rewrite(words, rule.rewriting)):
-        findings.add(key_path, f"no words remain under {rule.name!r}", "Write words that are spoken")
+        findings.add(key_path, f"no words remain under {rule.name!r}", "Write at least one spoken word")
 
 
 def _note_error(error: InputError, key_path: KeyPath, findings: Findings) -> None:

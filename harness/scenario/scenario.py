@@ -102,7 +102,10 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
     stopping = read_stopping(_section(content, "stopping", StoppingKeys) or StoppingKeys(), findings)
     if trial_total > MAX_TRIALS:
         findings.add(
-            ("trials",), f"the scenario plans {trial_total} trials", f"Split it; the maximum is {MAX_TRIALS}", key=True
+            ("trials",),
+            f"the scenario plans {trial_total} trials",
+            f"Split the scenario; the maximum is {MAX_TRIALS}",
+            key=True,
         )
     findings.refuse()
     keys = ScenarioKeys.model_validate(content)
@@ -203,13 +206,16 @@ class ScenarioReader:
         key_path = ("defaults",)
         if keys.level_spl is not None and "level_dbfs" in keys.model_fields_set:
             self._findings.add(
-                (*key_path, "level_spl"), "there is also a level_dbfs", "Remove one of the two", key=True
+                (*key_path, "level_spl"),
+                "`defaults` has both `level_dbfs` and `level_spl`",
+                "Remove one of the two",
+                key=True,
             )
         has_room = keys.room is not None or "room" in self._matrix_axes
         unused = set() if has_room else {"distance_m", "angle_deg"}
         for key in sorted(unused & keys.model_fields_set):
-            problem = f"{key} applies to simulated rooms, and the scenario uses none"
-            self._findings.add((*key_path, key), problem, "Remove it, or add `room: …`", key=True)
+            problem = f"`{key}` applies to simulated rooms, and the scenario uses none"
+            self._findings.add((*key_path, key), problem, f"Remove `{key}`, or add `room: …`", key=True)
         return Defaults(
             voice=self._voice(keys.voice, (*key_path, "voice")) or VoiceSpec(),
             level_dbfs=keys.level_dbfs,
@@ -252,15 +258,15 @@ class ScenarioReader:
             case str() as text, None:
                 if keys.transcript is not None:
                     problem, remedy = (
-                        "a stimulus with a text has no transcript",
-                        "Remove it; the text is the transcript",
+                        "`transcript` does not apply to a stimulus with `text`",
+                        "Remove `transcript`; the text is the transcript",
                     )
                     self._findings.add((*key_path, "transcript"), problem, remedy, key=True)
                 utterance: SpokenText | Recording = SpokenText(self._fill(text, (*key_path, "text")))
             case None, str() as recording:
                 utterance = Recording(self._assets.sound_path(recording, (*key_path, "recording")))
                 if keys.transcript is None and keys.sro is None:
-                    remedy = "Add `transcript: …` with the words that are said in it, or `sro: …`"
+                    remedy = "Add `transcript: …` or `sro: …` with the words spoken in it"
                     self._findings.add((*key_path, "recording"), "the recording has no transcript", remedy, key=True)
             case None, None:
                 remedy = "Add `text: …`, or `recording: …` and `transcript: …`"
@@ -268,7 +274,7 @@ class ScenarioReader:
                 return None
             case _:
                 problem = f"the stimulus {keys.id!r} has both `text` and `recording`"
-                remedy = "Remove one; the words of a recording are its `transcript`"
+                remedy = "Remove one of the two; the words of a recording go in `transcript`"
                 self._findings.add((*key_path, "recording"), problem, remedy, key=True)
                 return None
         reference = read_reference(keys, key_path, self._fill, self._findings)
@@ -340,8 +346,8 @@ class ScenarioReader:
             key = "level_dbfs" if axis == "level_spl" else axis  # the matrix has the level in either unit
             if key in keys.model_fields_set:
                 line = self._findings.place(("matrix", "axes", axis)).line
-                remedy = f"Remove one of the two; the matrix sets {axis} for every trial, on line {line}"
-                problem = f"the {noun} sets {key}, which the matrix varies"
+                remedy = f"Remove `{key}` here, or the axis `{axis}` on line {line}"
+                problem = f"the {noun} sets `{key}`, which the matrix varies"
                 self._findings.add((*key_path, key), problem, remedy, key=True)
 
     def _refuse_duplicate_ids(self, section: str, noun: str) -> None:
@@ -353,7 +359,7 @@ class ScenarioReader:
                 continue
             if name in first_numbers:
                 line = self._findings.place((section, first_numbers[name])).line
-                remedy = f"Give it another id (the first is on line {line})"
+                remedy = f"Choose another `id`; the first {noun} with this name is on line {line}"
                 self._findings.add((section, number, "id"), f"a second {noun} has the name {name!r}", remedy)
             first_numbers.setdefault(name, number)
 
@@ -408,7 +414,9 @@ class ScenarioReader:
                 problem = f"{keys.talker!r} is not a talker's name"
                 self._findings.add((*key_path, "talker"), problem, "Use lowercase letters, digits, - and _")
             for key in sorted({"engine", "name", "rate_wpm", "pitch"} & keys.model_fields_set):
-                self._findings.add((*key_path, key), f"a talker has no {key}", f"Remove {key}, or talker", key=True)
+                self._findings.add(
+                    (*key_path, key), f"a talker has no `{key}`", f"Remove `{key}` or `talker`", key=True
+                )
             return VoiceSpec(TALKER, keys.talker, language=keys.language)
         engines = plugins.names(plugins.Group.VOICES)
         self._findings.is_known((*key_path, "engine"), "voice engine", keys.engine, engines, "Installed")
@@ -423,10 +431,12 @@ class ScenarioReader:
         levels = [name for name in ("snr_db", "level_dbfs", "level_spl") if getattr(keys, name) is not None]
         if len(levels) != 1:
             problem = f"the noise has {' and '.join(levels) or 'no level'}"
-            self._findings.add(key_path, problem, "Write one of `snr_db: 10`, `level_dbfs: -36` and `level_spl: 55`")
+            self._findings.add(
+                key_path, problem, "Write exactly one: `snr_db: 10`, `level_dbfs: -36` or `level_spl: 55`"
+            )
         if keys.level_spl is not None and "weighting" in keys.model_fields_set:
-            problem = "`weighting` does not apply to level_spl, which has the weighting of the calibration"
-            self._findings.add((*key_path, "weighting"), problem, "Remove weighting", key=True)
+            problem = "`weighting` does not apply to `level_spl`, which has the weighting of the calibration"
+            self._findings.add((*key_path, "weighting"), problem, "Remove `weighting`", key=True)
         path = self._assets.sound_path(keys.recording, (*key_path, "recording")) if keys.recording else ""
         places = tuple(dict.fromkeys(keys.positions))
         return NoiseSpec(
@@ -476,13 +486,13 @@ class ScenarioReader:
             return RoomSpec(name)
         if keys.impulse_responses is not None:
             for key in sorted(keys.model_fields_set - {"impulse_responses", "level_at"}):
-                problem = f"{key} does not apply to a room of recorded impulse responses"
-                self._findings.add((*key_path, key), problem, f"Remove {key}, or impulse_responses", key=True)
+                problem = f"`{key}` does not apply to a room of recorded impulse responses"
+                self._findings.add((*key_path, key), problem, f"Remove `{key}` or `impulse_responses`", key=True)
             responses = self._impulse_responses(keys.impulse_responses, (*key_path, "impulse_responses"))
             return RoomSpec(name, None, responses, keys.level_at or LevelAt.DEVICE)
         if keys.size_m is None or keys.rt60_s is None or keys.device_m is None:
             missing = ", ".join(sorted({"size_m", "rt60_s", "device_m"} - keys.model_fields_set))
-            remedy = "Write {size_m: [5, 4, 2.6], rt60_s: 0.4, device_m: [1, 2, 1]}, or impulse_responses"
+            remedy = "Write {size_m: [5, 4, 2.6], rt60_s: 0.4, device_m: [1, 2, 1]}, or `impulse_responses`"
             self._findings.add(key_path, f"the room {name!r} has no {missing}", remedy, key=True)
             return RoomSpec(name)
         (x, y, z), (device_left, front, height) = keys.size_m, keys.device_m
@@ -502,8 +512,8 @@ class ScenarioReader:
         for number, keys in enumerate(entries):
             path = self._assets.sound_path(keys.recording, (*key_path, number, "recording"))
             if any((keys.distance_m, keys.angle_deg) == (other.distance_m, other.angle_deg) for other in responses):
-                problem = "there is a second impulse response for this place"
-                self._findings.add((*key_path, number), problem, "Correct distance_m or angle_deg")
+                problem = "an earlier impulse response has the same distance and angle"
+                self._findings.add((*key_path, number), problem, "Correct `distance_m` or `angle_deg`")
             responses.append(ImpulseResponse(path, keys.distance_m, keys.angle_deg))
         return tuple(responses)
 

@@ -13,7 +13,7 @@ from harness.model.stimulus import LevelAt, Pattern
 
 TELEPHONY = ("mulaw", "alaw", "gsm", "adpcm")
 _OPUS = re.compile(r"opus ([1-9]\d{0,2})")
-_CODEC_REMEDY = f"Write opus with its kbit/s (opus 6 to opus 256), {', '.join(TELEPHONY)}, or null"
+_CODEC_REMEDY = f"Use opus with its kbit/s (opus 6 to opus 256), {', '.join(TELEPHONY)}, or null"
 
 
 def _check_codec(text: str) -> str:
@@ -52,7 +52,7 @@ class ChannelAxesKeys(Keys):
     )
     band_hz: list[BandHz | None] | None = optional("Bands, [low, high] in Hz; null: no limits.", min_length=1)
     clipping_db: list[ClippingDb | None] | None = optional(
-        "How far below the largest peak all peaks are cut off, dB; null: no clipping.", min_length=1
+        "Level below the largest peak at which peaks are clipped, dB; null: no clipping.", min_length=1
     )
     codec: list[Codec | None] | None = optional(
         "Codecs: opus with its kbit/s, such as opus 16, or at 8 kHz mulaw, alaw, gsm or adpcm; null means none.",
@@ -92,7 +92,8 @@ class RoomKeys(Keys):
     device_m: Metres3 | None = optional("Position of the device in the box: x, y, z, m.")
     device_faces_deg: float = preset(0.0, "Where the device faces: 0 along x, 90 along y, degrees.", ge=-360, le=360)
     device_pattern: Annotated[Pattern, enum_validator(Pattern)] = preset(
-        Pattern.OMNI, "Directivity of its microphone: omni, subcardioid, cardioid, hypercardioid or figure_eight."
+        Pattern.OMNI,
+        "Directivity of the device's microphone: omni, subcardioid, cardioid, hypercardioid or figure_eight.",
     )
     talker_height_m: float = preset(1.5, "Height of the talker's mouth, m.", gt=0, le=100)
     talker_pattern: Annotated[Pattern, enum_validator(Pattern)] = preset(
@@ -103,5 +104,5 @@ class RoomKeys(Keys):
     )
     level_at: Annotated[LevelAt, enum_validator(LevelAt)] | None = optional(
         "Where the level of a stimulus applies: talker (1 m in front of the talker, without the room) or device. "
-        "Default: talker, for recorded responses device."
+        "Default: talker; for recorded responses, device."
     )

@@ -93,10 +93,14 @@ def check_kind(keys: TrialKeys, key_path: KeyPath, findings: Findings) -> None:
         if key in keys.model_fields_set:
             kinds = [kind.value for kind in _FORBIDDEN_KEYS if key not in _FORBIDDEN_KEYS[kind]]
             problem = f"the key {key!r} does not apply to trials of kind {keys.kind.value}"
-            findings.add((*key_path, key), problem, f"Remove it; it applies to kind {' or '.join(kinds)}", key=True)
+            findings.add(
+                (*key_path, key), problem, f"Remove `{key}`; it applies to kind {' or '.join(kinds)}", key=True
+            )
     for key in sorted(_UNUSED_RULES.get(keys.kind, set()) & (keys.reprompt or RepromptKeys()).model_fields_set):
         problem = f"the key {key!r} does not apply to trials of kind {keys.kind.value}"
-        findings.add((*key_path, "reprompt", key), problem, "Remove it; nothing is asked again there", key=True)
+        findings.add(
+            (*key_path, "reprompt", key), problem, f"Remove `{key}`; no question is repeated in these trials", key=True
+        )
     if "device" in keys.model_fields_set and "devices" in keys.model_fields_set:
         findings.add(
             (*key_path, "device"), "the trial has both `device` and `devices`", "Remove one of the two", key=True
@@ -106,7 +110,10 @@ def check_kind(keys: TrialKeys, key_path: KeyPath, findings: Findings) -> None:
     _refuse_no_recordings(keys.recordings, key_path, findings)
     if keys.level is not None and "recordings" not in keys.model_fields_set:
         findings.add(
-            (*key_path, "level"), "as_recorded needs recordings", "Remove it, or add `recordings: …`", key=True
+            (*key_path, "level"),
+            "`level: as_recorded` needs `recordings`",
+            "Remove `level`, or add `recordings: …`",
+            key=True,
         )
     if keys.level is not None and "level_dbfs" in keys.model_fields_set:
         findings.add(
@@ -183,7 +190,7 @@ def ambient_spec(
         if source is None:
             continue
         if source.id in (earlier.id for earlier in sources):
-            remedy = "Give it another `id: …`"
+            remedy = "Choose another `id` for this source"
             findings.add((*key_path, "sources", number), f"two sources are named {source.id!r}", remedy)
         sources.append(source)
     segment_s = keys.segment_s if keys.segment_s is not None else AmbientSpec(1.0, ()).segment_s
@@ -213,7 +220,7 @@ def _probe_spec(
     if probe.every_s < segment_s:
         problem = f"probes are played between segments, and a segment lasts {exact(segment_s)} s"
         findings.add(
-            (*key_path, "probe", "every_s"), problem, f"Write at least {exact(segment_s)}, or a shorter `segment_s`"
+            (*key_path, "probe", "every_s"), problem, f"Write {exact(segment_s)} or more, or reduce `segment_s`"
         )
     phrase = text_of(probe.phrase, (*key_path, "probe", "phrase")) if probe.phrase is not None else None
     voice = voice_of(probe.voice, (*key_path, "probe", "voice"))
@@ -237,10 +244,17 @@ def _ambient_source(
     kinds = [name for name in ("recordings", "noise", "texts") if getattr(keys, name) is not None]
     if len(kinds) != 1:
         contents = "neither recordings, noise nor texts" if not kinds else f"both {' and '.join(kinds)}"
-        findings.add(key_path, f"the source has {contents}", "Write exactly one of them per source")
+        findings.add(
+            key_path, f"the source has {contents}", "Write exactly one of `recordings`, `noise` and `texts` per source"
+        )
         return None
     if keys.voices is not None and keys.texts is None:
-        findings.add((*key_path, "voices"), "voices apply only to texts", "Remove it, or add `texts: [...]`", key=True)
+        findings.add(
+            (*key_path, "voices"),
+            "`voices` applies only to `texts`",
+            "Remove `voices`, or add `texts: [...]`",
+            key=True,
+        )
     _refuse_no_recordings(keys.recordings, key_path, findings)
     if keys.noise is not None:
         return AmbientSource(keys.id or keys.noise, noise=NoiseKind(keys.noise), share=keys.share)
@@ -304,7 +318,7 @@ def _sequential_test(
         return None
     key_path = ("stopping", name)
     if not 0 < keys.good < keys.bad:
-        findings.add(key_path, "good must be more than 0 and less than bad", "Write {good: 0.1, bad: 0.5}")
+        findings.add(key_path, "`good` must be more than 0 and less than `bad`", "Write {good: 0.1, bad: 0.5}")
     elif limit is not None and keys.bad >= limit:
         findings.add((*key_path, "bad"), f"{exact(keys.bad)} is not a share", "Write a share below 1, such as 0.1")
     return SequentialTest(keys.good, keys.bad, keys.alpha, keys.beta)
@@ -318,7 +332,7 @@ def effect_check(keys: TrialKeys, key_path: KeyPath, findings: Findings, text_of
     key_path = (*key_path, "effect")
     if keys.kind is not TrialKind.QUERY:
         problem = f"the key 'effect' does not apply to trials of kind {keys.kind.value}"
-        findings.add(key_path, problem, f"Remove it; it applies to kind {TrialKind.QUERY.value}", key=True)
+        findings.add(key_path, problem, f"Remove `effect`; it applies to kind {TrialKind.QUERY.value}", key=True)
     _check_effect(effect, key_path, findings)
     state = tuple(
         StateWanted(name, value if value is None else text_of(value, (*key_path, "state", name)))
@@ -349,15 +363,15 @@ def _check_effect(effect: EffectKeys, key_path: KeyPath, findings: Findings) -> 
         remedy = f"Add `question: …`, or remove `{time_key}`; for a device, use `within_s`"
         findings.add(
             (*key_path, time_key),
-            f"`{time_key}` needs a question: it is the time at which a person checks",
+            f"`{time_key}` needs a `question`: it sets when a person checks the effect",
             remedy,
             key=True,
         )
     if "within_s" in effect.model_fields_set and not effect.state:
-        remedy = "Remove it, or add `state: {name: value}`"
+        remedy = "Remove `within_s`, or add `state: {name: value}`"
         findings.add(
             (*key_path, "within_s"),
-            "`within_s` needs a state: it limits the time for the device's report",
+            "`within_s` needs a `state`: it limits the time for the device's report",
             remedy,
             key=True,
         )
@@ -374,7 +388,7 @@ def read_expected(keys: TrialKeys, key_path: KeyPath, findings: Findings, text_o
         entry_path = (*key_path, "intents", number) if isinstance(expected.intents, list) else (*key_path, "intents")
         for name in intent_set(text_of(text, entry_path)):
             if name in intents:
-                findings.add(entry_path, f"the intent {name!r} is listed twice", "Remove one; intents are a set")
+                findings.add(entry_path, f"the intent {name!r} is listed twice", "Remove one of the two")
             intents.append(name)
     return ExpectedFrame(tuple(sorted(set(intents))), _expected_slots(expected, (*key_path, "slots"), text_of))
 
@@ -385,8 +399,8 @@ def check_rule(keys: TrialKeys, defaults: DefaultsKeys | None, key_path: KeyPath
     if keys.kind is TrialKind.UNDERSTAND:
         evidence, origin = keys.evidence or default.evidence, "" if keys.evidence else " (from the defaults)"
         if evidence is Evidence.NONE:
-            problem = f"evidence: none{origin} cannot show what the device understood"
-            remedy = "Write `evidence: auto`, `device` or `operator` in the trial"
+            problem = f"`evidence: none`{origin} cannot show what the device understood"
+            remedy = "Write `evidence: auto`, `evidence: device` or `evidence: operator` in the trial"
             findings.add((*key_path, "evidence") if keys.evidence else key_path, problem, remedy)
         return
     until = keys.reprompt.until if keys.reprompt else None
@@ -437,20 +451,22 @@ def memory_spec(keys: TrialKeys, key_path: KeyPath, findings: Findings, text_of:
     else:
         waits_s = tuple(keys.waits_s)
         if len(waits_s) == 1:
-            remedy = "Write one after which the device still remembers, and one after which it does not"
+            remedy = "List a wait after which the device still remembers, and one after which it does not"
             findings.add((*key_path, "waits_s"), "a single wait cannot show how long the device remembers", remedy)
         for number, wait_s in enumerate(waits_s):
             if wait_s in waits_s[:number]:
                 problem = f"the wait of {exact(wait_s)} s is listed twice"
                 findings.add(
-                    (*key_path, "waits_s", number), problem, "Remove it; `repeat` sets how often each wait is tried"
+                    (*key_path, "waits_s", number),
+                    problem,
+                    "Remove one of the two; `repeat` sets how often each wait is tried",
                 )
     shows = tuple(text_of(text, (*key_path, "shows", n)) for n, text in enumerate(keys.shows))
     forgets = tuple(text_of(text, (*key_path, "forgets", n)) for n, text in enumerate(keys.forgets or ()))
     for number, text in enumerate(forgets):
         if text.casefold() in (phrase.casefold() for phrase in shows):
             problem = f"{text!r} is listed under both `shows` and `forgets`"
-            findings.add((*key_path, "forgets", number), problem, "Remove it from one of them")
+            findings.add((*key_path, "forgets", number), problem, "Remove it from one of the two lists")
     return MemorySpec(keys.follow_up, waits_s, shows, forgets)
 
 

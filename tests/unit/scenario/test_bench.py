@@ -175,7 +175,9 @@ def test_a_profile_of_mqtt_topics_is_refused_for_a_driver_that_reads_lines(folde
 )
 def test_two_parts_of_one_name_are_refused(folder: Path, old: str, new: str, line: int) -> None:
     path = file_with(folder / "b.yaml", BENCH.replace(old, new))
-    with pytest.raises(InputProblems, match=rf"b\.yaml:{line}:.* also names another part of the bench, on line"):
+    with pytest.raises(
+        InputProblems, match=rf"b\.yaml:{line}:.* is also the name of another part of the bench, on line"
+    ):
         load_bench(path)
 
 
@@ -355,7 +357,7 @@ def test_a_device_may_have_further_sources(folder: Path) -> None:
         ("led: {driver: test_ears, profile: nope}", "7:41", "the device profile 'nope' does not exist"),
         ("test_ears: {driver: test_ears}", "7:7", "two sources of 'lamp' are named 'test_ears'"),
         ("Led: {driver: test_ears}", "7:7", "'Led' is not a name"),
-        ("led: {driver: test_ears, same_as: near}", "7:13", "'driver' cannot be combined with same_as"),
+        ("led: {driver: test_ears, same_as: near}", "7:13", "`driver` cannot be combined with `same_as`"),
         ("led: {driver: test_ears, volume: 3}", "7:32", "there is no key 'volume' here"),
     ],
 )

@@ -141,7 +141,7 @@ def test_an_ambient_trial_may_fix_what_the_matrix_varies_for_others(folder: Path
     matrix = "matrix: {axes: {level_dbfs: [-20, -30]}}\n"
     soak = "  - {id: s, kind: ambient, hours: 1, level_dbfs: -40, sources: [{noise: pink}]}\n"
     assert written(folder, soak, matrix).trials[0].level_dbfs == -40.0
-    with pytest.raises(InputProblems, match="the trial sets level_dbfs"):
+    with pytest.raises(InputProblems, match="the trial sets `level_dbfs`"):
         written(folder, "  - {id: a, kind: wake, level_dbfs: -40}\n", matrix)
 
 

@@ -101,9 +101,9 @@ def test_a_place_beyond_the_end_of_a_stand_is_refused_before_a_sound(tmp_path: P
         ("{value:.1f}", "{value:.1q}", "does not fit the number"),
         ('done: "^OK"', 'done: "(OK"', "done is not a regular expression"),
         ("moves: reach_m", "moves: height_m", "two stands move 'height_m'"),
-        ("moves: reach_m", "moves: level_dbfs", "level_dbfs is an axis that nothing on a bench can move"),
+        ("moves: reach_m", "moves: level_dbfs", "'level_dbfs' is an axis that no stand can move"),
         ("driver: manual", "driver: in_process", "the driver 'in_process' does not accept commands"),
-        ("slider:", "lamp:", "'lamp' names a stand and another part of the bench"),
+        ("slider:", "lamp:", "'lamp' is the name of a stand and of another part of the bench"),
         ("moves: reach_m", "moves: reach_m, hight: 3", "there is no key 'hight' here"),
         (
             "driver: manual",
@@ -195,5 +195,5 @@ def test_a_device_without_a_switch_is_not_power_cycled(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", ["often", "every 0", "3", "every"])
 def test_invalid_power_cycle_is_refused(tmp_path: Path, wrong: str) -> None:
     _, scenario_file = written(tmp_path, POWER, CYCLED.replace("every 5", wrong))
-    with pytest.raises(InputProblems, match="power_cycle must be never, trial or every N"):
+    with pytest.raises(InputProblems, match="`power_cycle` must be `never`, `trial` or `every N`"):
         load_scenario(scenario_file)

@@ -366,7 +366,7 @@ def test_a_list_saved_by_a_spreadsheet_is_read(folder: Path) -> None:
     [
         ("file,talker\na.wav,ann\n", 1, "no column 'recording'; found file, talker"),
         ("recording,voice\na.wav,ann\n", 1, "the same name as a matrix axis"),
-        ("recording,Talker\na.wav,ann\n", 1, "'Talker' is not a column name"),
+        ("recording,Talker\na.wav,ann\n", 1, "the column name 'Talker' is not valid"),
         ("recording,phrase_end_ms\na.wav,soon\n", 2, "phrase_end_ms 'soon' is not a time"),
         ("recording,phrase_end_ms\na.wav,2000\n", 2, "ends at 2 s, but 'a.wav' is 1.000 s long"),
         ("recording,phrase_end_ms\na.wav,870\na.wav,640\n", 3, "an earlier row has other values for 'a.wav'"),
@@ -395,7 +395,7 @@ def test_as_recorded_applies_to_recordings_only(folder: Path) -> None:
     with pytest.raises(InputProblems) as refused:
         load_scenario(folder / "said.yaml")
     assert [problem.what for problem in refused.value.problems] == [
-        "as_recorded needs recordings",
+        "`level: as_recorded` needs `recordings`",
         "the trial has both `level` and `level_dbfs`",
     ]
 

@@ -65,10 +65,10 @@ def test_a_matrix_mixes_people_and_voices_at_places_of_their_own(tmp_path: Path)
 @pytest.mark.parametrize(
     ("old", "instead", "refusal"),
     [
-        ("talker: ann", "talker: ann, engine: espeak", "a talker has no engine"),
+        ("talker: ann", "talker: ann, engine: espeak", "a talker has no `engine`"),
         ("talker: ann", "talker: Ann Lee", "is not a talker's name"),
-        ("route: loudspeaker}", "route: injection}", "over its connection"),
-        ("defaults: {", "defaults: {noise: {kind: pink, snr_db: 10}, ", "the trial has noise"),
+        ("route: loudspeaker}", "route: injection}", "over the connection"),
+        ("defaults: {", "defaults: {noise: {kind: pink, snr_db: 10}, ", "its noise can be played only with"),
         ("defaults: {", "rooms: {box: {size_m: [6, 5, 3], rt60_s: 0.4, device_m: [2, 2, 1]}}\ndefaults: {room: box, ",
          "it is in a simulated room"),
         ("trials:", "matrix: {axes: {level_dbfs: [-26, -36]}}\ntrials:", "varies level_dbfs, which a person cannot"),
@@ -76,7 +76,7 @@ def test_a_matrix_mixes_people_and_voices_at_places_of_their_own(tmp_path: Path)
         ("{id: call, kind: wake, route: loudspeaker}", "{id: a, kind: ambient, hours: 1, sources: [{texts: [hello]}]}",
          "cannot speak in the ambient trial"),
         ("{id: time, query: time}", "{id: m, kind: memory, query: time, follow_up: more, waits_s: [2, 4], shows: [x]}",
-         "too precise for a person"),
+         "a person cannot time the waits"),
     ],
 )  # fmt: skip
 def test_tasks_that_a_talker_cannot_do_are_refused(tmp_path: Path, old: str, instead: str, refusal: str) -> None:

@@ -76,7 +76,7 @@ def test_state_check_needs_a_reporting_device_or_an_operator(
         (planned,) = plan(scenario, bench)
         assert planned.effect == scenario.trials[0].effect
         return
-    with pytest.raises(UnmetNeed, match="checks the state of 'one', which reports none") as refused:
+    with pytest.raises(UnmetNeed, match="checks the state of 'one', which reports no state") as refused:
         check_compatibility(scenario, bench)
     assert refused.value.place is not None
     assert refused.value.place.line == 7
@@ -235,7 +235,7 @@ def test_memory_probe_needs_a_microphone_and_reported_answers(
     tmp_path: Path, lab: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     probe = read_memory(tmp_path, MEMORY + WAITS)
-    with pytest.raises(UnmetNeed, match="the bench has no microphone"):
+    with pytest.raises(UnmetNeed, match="microphone to find the end of an answer"):
         check_compatibility(probe, replace(lab, microphone=None))
     device = lab.devices[0]
     silent = replace(device, profile=replace(device.profile, reports=frozenset({ObservationKind.TRANSCRIPT})))
@@ -332,7 +332,7 @@ def test_inapplicable_default_rule_is_refused_at_its_trial(tmp_path: Path) -> No
         "4: the trial 'bye' (kind query) has no `expects`, so `until: understood` cannot apply"
     ]
     assert problems(tmp_path, f"defaults: {{evidence: none}}\n{TRIALS}") == [
-        "6: evidence: none (from the defaults) cannot show what the device understood"
+        "6: `evidence: none` (from the defaults) cannot show what the device understood"
     ]
 
 
@@ -380,7 +380,7 @@ def test_an_understand_trial_is_planned_with_its_evidence(tmp_path: Path) -> Non
 def test_a_response_is_awaited_if_it_can_be_heard(tmp_path: Path) -> None:
     scenario = one(tmp_path, "{intents: [book]}")
     assert not planned(scenario, mute(microphone=True, responds=False)).responds, "it has no voice"
-    assert not planned(scenario, mute()).responds, "the bench has no microphone"
+    assert not planned(scenario, mute()).responds, "microphone to find the end of an answer"
 
 
 def test_sound_is_injected_where_possible(tmp_path: Path) -> None:

@@ -280,7 +280,7 @@ def test_noise_from_other_loudspeakers_has_its_ratio_at_the_device(tmp_path: Pat
     ("noise", "more", "message"),
     [
         ("snr_db: 6, positions: [rear]", "", "no loudspeaker at 'rear'"),
-        ("snr_db: 6, positions: [left]", "  - {query: q, evidence: none}", "apply to wake trials and commands"),
+        ("snr_db: 6, positions: [left]", "  - {query: q, evidence: none}", "apply only to wake and command trials"),
         ("level_spl: 80, positions: [left]", "", "'far' cannot play noise at -5.0 dBFS: 80.0 dB is above its max_spl"),
     ],
 )
@@ -417,9 +417,9 @@ def test_options_of_a_meter_are_refused_with_equalise(tmp_path: Path, option: li
 
 
 def test_both_levels_at_once_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputProblems, match="there is also a level_dbfs"):
+    with pytest.raises(InputProblems, match="`defaults` has both `level_dbfs` and `level_spl`"):
         scenario(tmp_path, ", level_spl: 60, level_dbfs: -26")
-    with pytest.raises(InputProblems, match="there is also an axis level_dbfs"):
+    with pytest.raises(InputProblems, match="the matrix has both `level_dbfs` and `level_spl`"):
         scenario(tmp_path, more="matrix: {axes: {level_spl: [60], level_dbfs: [-26]}}")
 
 
