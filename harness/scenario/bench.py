@@ -316,7 +316,7 @@ class _BenchReader:
         return tuple(part for part in parts if part)
 
     def read_part(self, key: str, ability: tuple[str, ...]) -> Equipment | None:
-        """The microphone or the monitor, or None when there is none or it is wrong."""
+        """The microphone or the monitor; None if the bench has none, or after a noted problem."""
         return self._read_equipment(key, self._content.get(key), (key,), ability)
 
     def is_written(self, key: str) -> bool:
@@ -353,10 +353,10 @@ class _BenchReader:
         connection = self._actuator_id(name, section, StandKeys, key_path)
         if keys is None or connection is None:
             return None
-        moved = [
+        moved_axes = [
             entry["moves"] for entry in self._entries("stands").values() if isinstance(entry, dict) and "moves" in entry
         ]
-        if moved.count(keys.moves) > 1:
+        if moved_axes.count(keys.moves) > 1:
             message = f"two stands move {keys.moves!r}, so the harness does not know which one to move"
             self._findings.add((*key_path, "moves"), message, "Use a different name under `moves` for each stand")
         if keys.moves in _IMMOVABLE_AXES:
@@ -438,9 +438,9 @@ class _BenchReader:
         if keys.wake_phrases is not None:
             profile = replace(profile, wake_phrases=tuple(keys.wake_phrases))
         if connection is not None and connection.id == name:
-            able = abilities(connection.driver, connection.options, profile)
-            connection = replace(connection, injects=able.injects, sets=able.sets)
-            if profile.reports and not able.hears:
+            device_abilities = abilities(connection.driver, connection.options, profile)
+            connection = replace(connection, injects=device_abilities.injects, sets=device_abilities.sets)
+            if profile.reports and not device_abilities.hears:
                 problem = f"{profile.id!r} has no rules for what the driver {connection.driver!r} receives"
                 remedy = f"Use the driver that this profile is written for ({profile.transport}), or another profile"
                 self._findings.add((*key_path, "profile"), problem, remedy)

@@ -142,21 +142,21 @@ def _demand_intents(trial: TrialTemplate, scenario: Scenario, device: Device, be
     reported = device.reports
     evidence = trial.evidence or scenario.defaults.evidence
     rule = trial.reprompt or scenario.defaults.reprompt
-    by_words = rule.until is RepeatUntil.RECOGNISED
+    repeats_until_recognised = rule.until is RepeatUntil.RECOGNISED
     reports_intents = ObservationKind.INTENT in reported
-    if not reports_intents and (by_words or evidence is Evidence.DEVICE):
+    if not reports_intents and (repeats_until_recognised or evidence is Evidence.DEVICE):
         problem = f"the trial {trial.id!r} checks what {device.id!r} understood, but it reports no intents"
         remedy = "Use a device that has a connection and reports `intent`"
-        if not by_words:
+        if not repeats_until_recognised:
             remedy += ", or write `evidence: operator`"
         raise UnmetNeed(problem, place=place, remedy=remedy)
-    if by_words and evidence is Evidence.DEVICE and ObservationKind.TRANSCRIPT not in reported:
+    if repeats_until_recognised and evidence is Evidence.DEVICE and ObservationKind.TRANSCRIPT not in reported:
         problem = (
             f"the trial {trial.id!r} repeats until its words are recognised, but {device.id!r} reports no transcript"
         )
         raise UnmetNeed(problem, place=place, remedy="Write `reprompt: {until: understood}` or `evidence: auto`")
     asks_operator = evidence is Evidence.OPERATOR or (evidence is Evidence.AUTO and not reports_intents)
-    if not by_words and asks_operator and bench.operator is OperatorPresence.ABSENT:
+    if not repeats_until_recognised and asks_operator and bench.operator is OperatorPresence.ABSENT:
         problem = (
             f"nothing shows what {device.id!r} understands in {trial.id!r}: it reports no intents, "
             "and the operator is absent"
@@ -209,7 +209,7 @@ def _check_listening(scenario: Scenario, bench: Bench, findings: Findings) -> No
     """Checks that the devices share a wake phrase, and that no ambient text contains it."""
     phrases: set[str] = set()
     for number, trial in enumerate(scenario.trials):
-        openings = [axis.get("opening", trial.opening) for axis in cells_of(scenario, trial)]
+        openings = [cell.get("opening", trial.opening) for cell in cells_of(scenario, trial)]
         if bench.microphone is None and any(isinstance(opening, Opening) and opening.sounds for opening in openings):
             problem = f"an opening of {trial.id!r} asks whether the device is heard, but the bench has no microphone"
             findings.add(("trials", number), problem, f"{REMEDIES[Need.MICROPHONE]}, or write `sounds: false`")
@@ -231,9 +231,13 @@ def _check_listening(scenario: Scenario, bench: Bench, findings: Findings) -> No
     for number, trial in enumerate(scenario.trials):
         for index, source in enumerate(trial.ambient.sources if trial.ambient else ()):
             for line, text in enumerate(source.texts):
-                contained = next((phrase for phrase in sorted(phrases - {""}) if _contains_phrase(text, phrase)), None)
-                if contained is not None:
-                    problem = f"an ambient text contains the wake phrase {contained!r}: waking to it would be correct"
+                contained_phrase = next(
+                    (phrase for phrase in sorted(phrases - {""}) if _contains_phrase(text, phrase)), None
+                )
+                if contained_phrase is not None:
+                    problem = (
+                        f"an ambient text contains the wake phrase {contained_phrase!r}: waking to it would be correct"
+                    )
                     findings.add(("trials", number, "sources", index, "texts", line), problem, "Remove the phrase")
 
 
@@ -265,7 +269,7 @@ def _check_devices(scenario: Scenario, bench: Bench, findings: Findings) -> list
 def _check_positions(scenario: Scenario, bench: Bench, findings: Findings) -> None:
     """Notes positions at which nothing plays. A person may stand anywhere."""
     positions = sorted({speaker.position for speaker in bench.loudspeakers if speaker.position})
-    played = {axis.get("position") for axis in played_cells(scenario)}
+    played = {cell.get("position") for cell in played_cells(scenario)}
     for number, value in enumerate(_axis_values(scenario, "position")):
         if value not in positions and value in played:
             problem = f"the bench {bench.id!r} has no loudspeaker at position {value!r}"
@@ -344,7 +348,7 @@ def _check_power(scenario: Scenario, bench: Bench, findings: Findings) -> None:
 
 def _people_say_everything(scenario: Scenario) -> bool:
     """Whether people say everything, so that nothing is played."""
-    return next(iter(played_cells(scenario)), None) is None
+    return not list(played_cells(scenario))
 
 
 _PLAYED_ONLY: tuple[AxisName, ...] = ("level_dbfs", "level_spl", "gap_ms")
@@ -365,12 +369,12 @@ def _check_talkers(scenario: Scenario, bench: Bench, findings: Findings) -> None
                 problem = f"a talker cannot speak in the ambient trial {trial.id!r}"
                 findings.add(key_path, problem, "Write `voices: […]` or `voice: …` with a synthetic voice")
             continue
-        cells_by_talker = group_by((talker_of(scenario, trial, axis), axis) for axis in cells_of(scenario, trial))
+        cells_by_talker = group_by((talker_of(scenario, trial, cell), cell) for cell in cells_of(scenario, trial))
         cells_by_talker.pop("", None)  # what is played
         for talker, talker_cells in cells_by_talker.items():
-            refusals = (_talker_refusal(scenario, bench, trial, axis) for axis in talker_cells)
+            refusals = (_talker_refusal(scenario, bench, trial, cell) for cell in talker_cells)
             problem, remedy = next((refusal for refusal in refusals if refusal), ("", ""))
-            varied = next((name for name in _PLAYED_ONLY if len({axis.get(name) for axis in talker_cells}) > 1), "")
+            varied = next((name for name in _PLAYED_ONLY if len({cell.get(name) for cell in talker_cells}) > 1), "")
             if varied and not problem:
                 problem = f"the matrix varies {varied}, which a person cannot set"
                 remedy = f"Exclude all but one {varied} for the talker"
@@ -379,7 +383,7 @@ def _check_talkers(scenario: Scenario, bench: Bench, findings: Findings) -> None
 
 
 def _talker_refusal(
-    scenario: Scenario, bench: Bench, trial: TrialTemplate, axis: Mapping[AxisName, AxisValue]
+    scenario: Scenario, bench: Bench, trial: TrialTemplate, cell: Mapping[AxisName, AxisValue]
 ) -> tuple[str, str] | None:
     """Why a person cannot say the trial in a cell of the matrix, and what to do; None if they can."""
     query = next((candidate for candidate in scenario.queries if candidate.id == trial.query), None)
@@ -393,13 +397,13 @@ def _talker_refusal(
         return "it plays a recording", "Write `text: …`, or use a synthetic voice"
     if any(is_injected(device, trial) for device in addressed_devices(trial, bench)):
         return "its sound goes to the device over the connection", "Write `route: loudspeaker`"
-    if axis.get("noise", scenario.defaults.noise) is not None:
+    if cell.get("noise", scenario.defaults.noise) is not None:
         return "its noise can be played only with a stimulus", "Exclude the noise for the talker"
-    if axis.get("opening", trial.opening) is not None:
+    if cell.get("opening", trial.opening) is not None:
         return "an opening is played before it", "Exclude the openings for the talker, or remove `opening`"
-    if placement_of(scenario.defaults, axis) is not None:
+    if placement_of(scenario.defaults, cell) is not None:
         return "it is in a simulated room", "Exclude the rooms for the talker"
-    if channel_of(axis) != Channel():
+    if channel_of(cell) != Channel():
         return (
             "its sound is processed before it is played",
             "Exclude speed, gain, band, clipping and codec for the talker",
@@ -413,8 +417,8 @@ def _check_settings(scenario: Scenario, bench: Bench, findings: Findings) -> Non
     settings_by_value = [value if isinstance(value, tuple) else () for value in axis_values]
     if not any(settings_by_value):
         return
-    varied = [trial for trial in scenario.trials if "device_settings" in axes_of(trial)]
-    if not varied:
+    varied_trials = [trial for trial in scenario.trials if "device_settings" in axes_of(trial)]
+    if not varied_trials:
         problem = "the matrix varies device settings, but they do not apply to ambient trials, and there are no others"
         findings.add(
             ("matrix", "axes", "device_settings"), problem, "Add a trial with speech, or remove the axis", key=True
@@ -426,7 +430,7 @@ def _check_settings(scenario: Scenario, bench: Bench, findings: Findings) -> Non
                 _check_place(bench, stands[name], value, ("matrix", "axes", "device_settings", number, name), findings)
     if all(name in stands for values in settings_by_value for name, _ in values):
         return
-    for device in dict.fromkeys(device.id for trial in varied for device in addressed_devices(trial, bench)):
+    for device in dict.fromkeys(device.id for trial in varied_trials for device in addressed_devices(trial, bench)):
         connection = bench.device(device).connection
         if connection is None or not connection.sets:
             reason = f"its connection ({connection.driver}) cannot set them" if connection else "it has no connection"

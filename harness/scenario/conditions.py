@@ -103,13 +103,13 @@ def _files(condition: SoundCondition) -> Iterator[str]:
         yield from (response.path for response in condition.placement.room.recorded)
 
 
-def _condition(labels: Mapping[AxisName, str], axis: Mapping[AxisName, AxisValue], seed: object) -> SoundCondition:
-    noise, placement = axis.get("noise"), placement_of(Defaults(), axis)
-    left_out = {"distance_m", "angle_deg"} if placement is None else set()  # They have no effect without a room.
+def _condition(labels: Mapping[AxisName, str], cell: Mapping[AxisName, AxisValue], seed: object) -> SoundCondition:
+    noise, placement = cell.get("noise"), placement_of(Defaults(), cell)
+    unused_axes = {"distance_m", "angle_deg"} if placement is None else set()  # They have no effect without a room.
     return SoundCondition(
-        tuple((name, "none" if name in left_out else text) for name, text in labels.items()),
+        tuple((name, "none" if name in unused_axes else text) for name, text in labels.items()),
         noise if isinstance(noise, NoiseSpec) else None,
         placement,
-        channel_of(axis),
+        channel_of(cell),
         seed if isinstance(seed, int) else 0,
     )

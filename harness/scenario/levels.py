@@ -39,14 +39,14 @@ class _PlayedLevel(NamedTuple):
 
     - key_path: where the level is written.
     - level: in dB SPL if in_spl, else in dBFS.
-    - axis: values of axes such as position, noise and gain_db.
+    - cell: values of axes such as position, noise and gain_db.
     - nearness_db: by how much it is louder at the device, since the talker of a simulated room is nearer than 1 m.
     """
 
     key_path: KeyPath
     level: float
     in_spl: bool
-    axis: Mapping[AxisName, AxisValue]
+    cell: Mapping[AxisName, AxisValue]
     nearness_db: float = 0.0
 
 
@@ -60,16 +60,16 @@ def check_noise(scenario: Scenario, bench: Bench, findings: Findings) -> None:
         if "noise" not in axes_of(trial):
             continue
         problems: dict[tuple[str, str], None] = {}
-        for axis in cells_of(scenario, trial):
-            noise = axis.get("noise", scenario.defaults.noise)
+        for cell in cells_of(scenario, trial):
+            noise = cell.get("noise", scenario.defaults.noise)
             if isinstance(noise, NoiseSpec) and noise.positions:
-                problems |= dict.fromkeys(_problems_of_noise(bench, trial, noise, axis, today))
+                problems |= dict.fromkeys(_noise_problems(bench, trial, noise, cell, today))
         for problem, remedy in problems:
             findings.add(("trials", number), problem, remedy)
 
 
-def _problems_of_noise(
-    bench: Bench, trial: TrialTemplate, noise: NoiseSpec, axis: Mapping[AxisName, AxisValue], today: date
+def _noise_problems(
+    bench: Bench, trial: TrialTemplate, noise: NoiseSpec, cell: Mapping[AxisName, AxisValue], today: date
 ) -> Iterator[tuple[str, str]]:
     """Pairs (problem, remedy) for noise with positions in one cell of the matrix."""
     premise = f"the noise of {trial.id!r} has positions"
@@ -85,11 +85,11 @@ def _problems_of_noise(
     speakers = {speaker.position: speaker for speaker in reversed(bench.loudspeakers)}
     for position in noise.positions:
         if position not in speakers:
-            hint = nearest(
+            remedy = nearest(
                 position, sorted(known_position for known_position in speakers if known_position), listed="Positions"
             )
-            yield f"{premise}, but the bench {bench.id!r} has no loudspeaker at {position!r}", hint
-    speech = _speaker_of(bench, axis)
+            yield f"{premise}, but the bench {bench.id!r} has no loudspeaker at {position!r}", remedy
+    speech = _speaker_of(bench, cell)
     if speech is None or any(position not in speakers for position in noise.positions):
         return
     noise_speakers = [speakers[position] for position in noise.positions]
@@ -97,9 +97,9 @@ def _problems_of_noise(
         yield f"{premise}, but {speech.id!r} also plays the speech", "Choose other positions, or remove `positions`"
     if noise.level_dbfs is None:
         for speaker in (speech, *noise_speakers):
-            if wrong := why_unknown(speaker, today):
+            if reason := why_unknown(speaker, today):
                 remedy = f"Run: harness admin calibrate {bench.path} {speaker.id}. Or set `level_dbfs` of the noise"
-                yield f"{premise}, but the level of {speaker.id!r} at the device is not known: {wrong}", remedy
+                yield f"{premise}, but the level of {speaker.id!r} at the device is not known: {reason}", remedy
         places = {speaker.calibration.at for speaker in (speech, *noise_speakers) if speaker.calibration}
         if len(places) > 1:
             yield (
@@ -116,12 +116,11 @@ def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
     noted: set[tuple[KeyPath, str]] = set()
     has_calibration = any(loudspeaker.calibration for loudspeaker in bench.loudspeakers)
     for number, trial in enumerate(scenario.trials):
-        if all(talker_of(scenario, trial, axis) for axis in cells_of(scenario, trial)):
+        if all(talker_of(scenario, trial, cell) for cell in cells_of(scenario, trial)):
             continue
         through_air = any(not is_injected(device, trial) for device in addressed_devices(trial, bench))
         for played in _levels(scenario, number, with_recordings=has_calibration):
-            key_path, axis = played.key_path, played.axis
-            noise = axis.get("noise")
+            key_path, noise = played.key_path, played.cell.get("noise")
             noise_spl = noise.level_spl if isinstance(noise, NoiseSpec) else None
             if not through_air and (played.in_spl or noise_spl is not None):
                 findings.add(
@@ -131,28 +130,28 @@ def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
                 )
             if not through_air or not bench.loudspeakers:
                 continue
-            speaker = _speaker_of(bench, axis)
+            speaker = _speaker_of(bench, played.cell)
             assert speaker is not None, bench.id
-            for summary, problem in _playback_problems(bench, speaker, played, today):
+            for unplayable, problem in _playback_problems(bench, speaker, played, today):
                 remedy = f"Run: harness admin calibrate {bench.path} {speaker.id}"
                 if "above" in problem:
                     remedy = "Lower the level, or that of the noise" if "noise" in problem else "Lower the level"
                     remedy += ", or `gain_db`" if "gain" in problem else ""
-                if (key_path, summary) not in noted:
-                    findings.add(key_path, f"{summary}: {problem}", remedy)
-                noted.add((key_path, summary))
+                if (key_path, unplayable) not in noted:
+                    findings.add(key_path, f"{unplayable}: {problem}", remedy)
+                noted.add((key_path, unplayable))
 
 
 def _playback_problems(
     bench: Bench, speaker: Equipment, played: _PlayedLevel, today: date
 ) -> Iterator[tuple[str, str]]:
     """Pairs (what cannot be played, why) for one level, and the noise and the gain with it; none if all can be."""
-    _, level, in_spl, axis, nearness_db = played
-    calibration, noise, gain_db = speaker.calibration, axis.get("noise"), axis.get("gain_db", 0.0)
+    _, level, in_spl, cell, nearness_db = played
+    calibration, noise, gain_db = speaker.calibration, cell.get("noise"), cell.get("gain_db", 0.0)
     assert isinstance(gain_db, int | float), gain_db
     noise_dbfs = None
     dbfs = level
-    if in_spl:
+    if in_spl:  # without a calibration, `level_problem` refuses the level
         dbfs = calibration.dbfs(level) if calibration else 0.0
     dbfs += nearness_db
     if isinstance(noise, NoiseSpec) and (spl := noise.level_spl) is not None:
@@ -163,14 +162,14 @@ def _playback_problems(
     elif isinstance(noise, NoiseSpec):
         noise_dbfs = noise.dbfs(dbfs)
     # The level at the device of noise that others play is not known if it is in dBFS.
-    is_elsewhere = isinstance(noise, NoiseSpec) and noise.positions and noise.level_dbfs is not None
-    own_noise_dbfs = None if is_elsewhere else noise_dbfs
+    plays_elsewhere = isinstance(noise, NoiseSpec) and noise.positions and noise.level_dbfs is not None
+    own_noise_dbfs = None if plays_elsewhere else noise_dbfs
     if problem := level_problem(
         speaker, round(level + nearness_db, 1) if in_spl else None, dbfs, today, own_noise_dbfs, gain_db
     ):
-        stated = f"{exact(round(level, 1))} {'dB SPL' if in_spl else 'dBFS'}"
-        stated += " from a talker this close" if nearness_db else ""
-        yield f"the loudspeaker {speaker.id!r} cannot play {stated}", problem
+        level_text = f"{exact(round(level, 1))} {'dB SPL' if in_spl else 'dBFS'}"
+        level_text += " from a talker this close" if nearness_db else ""
+        yield f"the loudspeaker {speaker.id!r} cannot play {level_text}", problem
     if not isinstance(noise, NoiseSpec) or noise_dbfs is None:
         return
     for noise_speaker in bench.loudspeakers:
@@ -191,7 +190,9 @@ def _levels(scenario: Scenario, number: int, *, with_recordings: bool) -> Iterat
     trial_path: KeyPath = ("trials", number)
     default_path: KeyPath = trial_path if defaults.level_spl is None else ("defaults", "level_spl")
     axes = {axis.name: axis for axis in scenario.matrix.axes if axis.name in _LEVEL_AXES & axes_of(trial)}
-    recorded = [read_recording(path) for path in trial.recordings] if trial.as_recorded and with_recordings else []
+    own_level_sounds = (
+        [read_recording(path) for path in trial.recordings] if trial.as_recorded and with_recordings else []
+    )
     quiet: dict[AxisName, AxisValue] = {"noise": defaults.noise} if "noise" in axes_of(trial) else {}
     for cell in dict.fromkeys(tuple(pair for pair in cell if pair[0] in axes) for cell in cells(scenario.matrix)):
         indices = {name: axes[name].labels.index(text) for name, text in cell}
@@ -214,7 +215,7 @@ def _levels(scenario: Scenario, number: int, *, with_recordings: bool) -> Iterat
             nearness_db = _nearness_db(defaults, values)
             in_spl = opening.level_spl is not None
             yield _PlayedLevel(opening_path, level, in_spl, values | {"noise": None}, nearness_db)
-        for sound in recorded:
+        for sound in own_level_sounds:
             active = active_speech_level(sound)
             if active is not None:
                 path = (*trial_path, "recordings")
@@ -225,13 +226,13 @@ def _levels(scenario: Scenario, number: int, *, with_recordings: bool) -> Iterat
         yield _PlayedLevel(probe_path, level, in_spl, {}, _nearness_db(defaults, {}))
 
 
-def _nearness_db(defaults: Defaults, axis: Mapping[AxisName, AxisValue]) -> float:
+def _nearness_db(defaults: Defaults, cell: Mapping[AxisName, AxisValue]) -> float:
     """By how much a stimulus is louder at the device than its level, since its talker is nearer than 1 m; else 0."""
-    placement = placement_of(defaults, axis)
+    placement = placement_of(defaults, cell)
     return 0.0 if placement is None else max(0.0, placement.direct_gain_db)
 
 
-def _speaker_of(bench: Bench, axis: Mapping[AxisName, AxisValue]) -> Equipment | None:
+def _speaker_of(bench: Bench, cell: Mapping[AxisName, AxisValue]) -> Equipment | None:
     """The loudspeaker that plays the speech of a cell: the one at its position, else the first; None without any."""
-    speakers = (speaker for speaker in bench.loudspeakers if speaker.position == axis.get("position"))
+    speakers = (speaker for speaker in bench.loudspeakers if speaker.position == cell.get("position"))
     return next(speakers, bench.loudspeakers[0] if bench.loudspeakers else None)

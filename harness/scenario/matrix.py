@@ -148,12 +148,14 @@ def _read_exclusion(
         resolved = resolve(name, getattr(entry, name), key_path)
         if resolved is None:
             is_valid = False
-        elif resolved[1] not in axes_by_name[name].labels:
-            problem = f"{resolved[1]!r} is not a value of the axis {name}"
-            findings.add(key_path, problem, nearest(resolved[1], axes_by_name[name].labels, listed="Values"))
+            continue
+        _, text = resolved
+        if text not in axes_by_name[name].labels:
+            problem = f"{text!r} is not a value of the axis {name}"
+            findings.add(key_path, problem, nearest(text, axes_by_name[name].labels, listed="Values"))
             is_valid = False
         else:
-            pairs.append((axes_by_name[name].name, resolved[1]))
+            pairs.append((axes_by_name[name].name, text))
     return tuple(pairs) if is_valid else ()
 
 
@@ -206,12 +208,12 @@ def check_openings(matrix: Matrix, trials: tuple[TrialTemplate, ...], defaults: 
     noises = axes["noise"].values if "noise" in axes else (defaults.noise,)
     noise_before_s = max((noise.before_s for noise in noises if isinstance(noise, NoiseSpec)), default=0.0)
     for number, trial in enumerate(trials):
-        varied = "opening" in axes and "opening" in axes_of(trial)
-        values = axes["opening"].values if varied else (trial.opening,)
+        is_varied = "opening" in axes and "opening" in axes_of(trial)
+        values = axes["opening"].values if is_varied else (trial.opening,)
         for index, opening in enumerate(values):
             if not isinstance(opening, Opening):
                 continue
-            entry_path: KeyPath = ("matrix", "axes", "opening", index) if varied else ("trials", number, "opening")
+            entry_path: KeyPath = ("matrix", "axes", "opening", index) if is_varied else ("trials", number, "opening")
             if trial.kind.asks and opening.then:
                 problem = f"{trial.id!r} is a query: the device answers where `then` would be said"
                 findings.add(

@@ -146,9 +146,9 @@ def planned_trials(scenario: Scenario) -> tuple[int, int]:
 
     Only for scenarios of query-like trials; the axes that apply to other kinds differ: `trial_count`.
     """
-    undivided = Matrix()
-    of_cell = (trial_count(trial, undivided) if trial.memory else trial.repeat for trial in scenario.trials)
-    return sum(of_cell), len(cells(scenario.matrix))
+    single_cell = Matrix()
+    counts = (trial_count(trial, single_cell) if trial.memory else trial.repeat for trial in scenario.trials)
+    return sum(counts), len(cells(scenario.matrix))
 
 
 def allows_null(path: KeyPath) -> bool:

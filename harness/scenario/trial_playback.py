@@ -58,16 +58,16 @@ def cells_of(scenario: Scenario, trial: TrialTemplate) -> Iterator[dict[AxisName
         yield {name: axes[name].values[axes[name].labels.index(text)] for name, text in cell}
 
 
-def talker_of(scenario: Scenario, trial: TrialTemplate, axis: Mapping[AxisName, AxisValue]) -> str:
+def talker_of(scenario: Scenario, trial: TrialTemplate, cell: Mapping[AxisName, AxisValue]) -> str:
     """Who says the trial at the bench in a cell of the matrix; "" if it is played."""
     if trial.ambient is not None or (trial.recordings and trial.kind is not TrialKind.COMMAND):
         return ""
     query = next((candidate for candidate in scenario.queries if candidate.id == trial.query), None)
-    voice = requested_voice(scenario.defaults, trial, query, axis)
+    voice = requested_voice(scenario.defaults, trial, query, cell)
     return voice.name if voice.is_person else ""
 
 
 def played_cells(scenario: Scenario) -> Iterator[Mapping[AxisName, AxisValue]]:
     """The cells of the matrix in which something is played."""
     for trial in scenario.trials:
-        yield from (axis for axis in cells_of(scenario, trial) if not talker_of(scenario, trial, axis))
+        yield from (cell for cell in cells_of(scenario, trial) if not talker_of(scenario, trial, cell))

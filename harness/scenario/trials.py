@@ -107,7 +107,7 @@ def check_kind(keys: TrialKeys, key_path: KeyPath, findings: Findings) -> None:
         )
     if len(set(keys.devices or ())) < len(keys.devices or ()):
         findings.add((*key_path, "devices"), "a device is listed twice", "List each device only once")
-    _refuse_no_recordings(keys.recordings, key_path, findings)
+    _refuse_empty_list(keys.recordings, key_path, findings)
     if keys.level is not None and "recordings" not in keys.model_fields_set:
         findings.add(
             (*key_path, "level"),
@@ -123,7 +123,7 @@ def check_kind(keys: TrialKeys, key_path: KeyPath, findings: Findings) -> None:
         findings.add((*key_path, "voice"), "`voice` does not apply to recordings", "Remove `voice`", key=True)
 
 
-def _refuse_no_recordings(names: str | list[str] | None, key_path: KeyPath, findings: Findings) -> None:
+def _refuse_empty_list(names: str | list[str] | None, key_path: KeyPath, findings: Findings) -> None:
     if names == []:
         problem, remedy = "the list of recordings is empty", "List at least one file, or remove the key"
         findings.add((*key_path, "recordings"), problem, remedy)
@@ -241,9 +241,9 @@ def _ambient_source(
     voice_of: VoiceOf,
     text_of: TextOf,
 ) -> AmbientSource | None:
-    kinds = [name for name in ("recordings", "noise", "texts") if getattr(keys, name) is not None]
-    if len(kinds) != 1:
-        contents = "neither recordings, noise nor texts" if not kinds else f"both {' and '.join(kinds)}"
+    content_keys = [name for name in ("recordings", "noise", "texts") if getattr(keys, name) is not None]
+    if len(content_keys) != 1:
+        contents = "neither recordings, noise nor texts" if not content_keys else f"both {' and '.join(content_keys)}"
         findings.add(
             key_path, f"the source has {contents}", "Write exactly one of `recordings`, `noise` and `texts` per source"
         )
@@ -255,7 +255,7 @@ def _ambient_source(
             "Remove `voices`, or add `texts: [...]`",
             key=True,
         )
-    _refuse_no_recordings(keys.recordings, key_path, findings)
+    _refuse_empty_list(keys.recordings, key_path, findings)
     if keys.noise is not None:
         return AmbientSource(keys.id or keys.noise, noise=NoiseKind(keys.noise), share=keys.share)
     if keys.recordings is not None:
