@@ -42,11 +42,11 @@ def command(
     Exit status: 0 done · 1 with --fail-on-change: a recent change for the worse · 2 wrong usage or input.
     """
     from harness.report import trend_page
-    from harness.report.trend import follow
+    from harness.report.trend import read_trends
 
     with drawn_progress():
         since_wall_s = None if since is None else since.replace(tzinfo=UTC).timestamp()
-        trend_report = follow(folder, names, device, since_wall_s)
+        trend_report = read_trends(folder, names, device, since_wall_s)
     if html is not None:
         trend_page.write_page(trend_report, html)
     printed.print(

@@ -19,7 +19,7 @@ from harness.model.choices import CategoryGroup
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.judgment import Category
-from harness.model.record import EndReason
+from harness.model.numbers import counted
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Recording
 from harness.model.time import MeasuredDuration
@@ -28,8 +28,9 @@ from harness.offline.figures.comparison import Clusters
 from harness.rating.figures.categories import Figure, counts_as
 from harness.rating.figures.judged_responses import QueryOutcome, RatedTrial, rated_trials, read_sessions
 from harness.report.session import WholeSession, limits_of, read_session
+from harness.report.session_facts import difference_notes, labels_of, letter
 from harness.session.figures.effects import right_effects
-from harness.session.figures.progress import normalisation_of, totals_of
+from harness.session.figures.progress import totals_of
 from harness.session.figures.trials import TrialProgress, heard_in
 from harness.session.log.reader import later_rows, read_scenario
 from harness.session.summary import session_verdict
@@ -65,22 +66,22 @@ class Measure(StrEnum):
     WRONG = "judged wrong"
 
     @property
-    def counted(self) -> MeasureKind:
-        return _COUNTED.get(self, MeasureKind.SHARE)
+    def kind(self) -> MeasureKind:
+        return _KINDS.get(self, MeasureKind.SHARE)
 
     @property
     def more_is_better(self) -> bool:
-        return self.counted is MeasureKind.SHARE and self not in (Measure.FALSE_REJECTS, Measure.WRONG)
+        return self.kind is MeasureKind.SHARE and self not in (Measure.FALSE_REJECTS, Measure.WRONG)
 
 
-_COUNTED = {
+_KINDS = {
     Measure.FALSE_ACCEPTS: MeasureKind.RATE,
     Measure.WAKE_DELAY: MeasureKind.TIME,
     Measure.LATENCY: MeasureKind.TIME,
     Measure.FIRST_WER: MeasureKind.WORDS,
     Measure.FINAL_WER: MeasureKind.WORDS,
 }
-_JUDGED: dict[Measure, Figure] = {
+_JUDGED_FIGURES: dict[Measure, Figure] = {
     Measure.SATISFIED: CategoryGroup.SATISFIED,
     Measure.HELPFUL: CategoryGroup.HELPFUL,
     Measure.WRONG: Category.WRONG,
@@ -148,23 +149,25 @@ def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) 
     Raises LogError, and InputError if two sessions have nothing in common.
     """
     if not 2 <= len(folders) <= MAX_SESSIONS:
-        raise InputError(f"{len(folders)} sessions cannot be compared", remedy=f"Name 2 to {MAX_SESSIONS}")
+        raise InputError(
+            f"{counted(len(folders), 'session')} cannot be compared", remedy=f"Name 2 to {MAX_SESSIONS} sessions"
+        )
     demand_distinct(folders)
     sessions = [read_session(folder, later_rows(folder)) for folder in folders]
     for folder, session in zip(folders, sessions, strict=True):
         if not any(trial.takes for trial in session.progress.trials):
             raise InputError(
                 f"{folder}: no trial was played, so nothing can be compared",
-                remedy=f"Play it: harness run resume {shell_word(folder)}",
+                remedy=f"Resume the session: harness run resume {shell_word(folder)}",
             )
     rated = [rated_trials(read_sessions([folder])) for folder in folders]
-    warnings, rows = list(_warning_lines(sessions)), list[ComparedMeasure]()
+    warnings, rows = list(difference_notes(sessions)), list[ComparedMeasure]()
     for number in range(1, len(sessions)):
         pair, rated_pair = (sessions[0], sessions[number]), (rated[0], rated[number])
         new_rows = list(_compare_pair(number, pair, rated_pair, clusters, warnings))
         if not new_rows:
             problem = f"A and {letter(number)} have no device with results in common"
-            raise InputError(problem, remedy="See the devices of each: harness report show SESSION")
+            raise InputError(problem, remedy="List the devices of a session: harness report show SESSION")
         rows += new_rows
     verdicts = []
     for folder, session in zip(folders, sessions, strict=True):
@@ -185,8 +188,8 @@ def _compare_pair(
     pairs = _device_pairs(*sessions)
     for side, name in ((0, "A"), (1, letter(number))):
         compared = {pair[side] for pair in pairs}
-        alone = [plain_text(device, 80) for device in device_names(sessions[side]) if device not in compared]
-        warnings += [f"only {name} has the device {device}, which is not compared" for device in alone]
+        unmatched = [plain_text(device, 80) for device in device_names(sessions[side]) if device not in compared]
+        warnings += [f"only {name} has the device {device}, which is not compared" for device in unmatched]
     for first_device, second_device in pairs:
         base = device_results(sessions[0], first_device, rated[0], varying, clusters)
         other = device_results(sessions[1], second_device, rated[1], varying, clusters)
@@ -199,54 +202,19 @@ def _compare_pair(
         yield from _compared_rows(number, name, base, other, labels_by_axis)
 
 
-def letter(index: int) -> str:
-    """The name of a session in tables: A for the baseline, then B, C and so on."""
-    return chr(ord("A") + index)
-
-
-def labels_of(session: WholeSession) -> dict[str, set[str]]:
-    """The labels that occur on each axis."""
-    labels_by_axis: dict[str, set[str]] = defaultdict(set)
-    for trial in session.progress.trials:
-        for axis, label in trial.trial.conditions:
-            labels_by_axis[axis].add(label)
-    return labels_by_axis
-
-
-def _device_pairs(*pair: WholeSession) -> list[tuple[str, str]]:
+def _device_pairs(first: WholeSession, second: WholeSession) -> list[tuple[str, str]]:
     """The pairs of devices to compare in two sessions: those with the same name. If there are none, but each session
     has only one device, these two."""
-    names = [device_names(session) for session in pair]
-    shared = [(name, name) for name in names[0] if name in names[1]]
-    alone = [(name, other) for name in names[0] for other in names[1]]
-    return shared or (alone if len(alone) == 1 else [])
+    first_names, second_names = device_names(first), device_names(second)
+    shared_names = [name for name in first_names if name in second_names]
+    if not shared_names and len(first_names) == len(second_names) == 1:
+        return [(first_names[0], second_names[0])]
+    return [(name, name) for name in shared_names]
 
 
 def device_names(session: WholeSession) -> list[str]:
     """The devices of a session, in the order of the plan."""
     return list(dict.fromkeys([*(trial.trial.device for trial in session.progress.trials), *session.devices]))
-
-
-def _warning_lines(sessions: Sequence[WholeSession]) -> Iterator[str]:
-    first = sessions[0]
-    for number, session in enumerate(sessions):
-        name, progress = letter(number), session.progress
-        if progress.finished is not EndReason.COMPLETED:
-            yield f"{name} is not complete: {progress.totals.finished_in_words} are finished"
-        if session.started.scenario_sha256 != first.started.scenario_sha256:
-            yield f"the scenario of {name} differs from that of A: differences may come from its trials"
-        if session.wake.settings != first.wake.settings:
-            yield f"{name} counts wake events with different settings from A"
-        if normalisation_of(progress) != normalisation_of(first.progress):
-            yield f"{name} compares words with a different normalisation from A"
-        if _is_reviewed(session) != _is_reviewed(first):
-            yield f"wake events are reviewed in only one of A and {name}, which changes false accepts"
-    if not any(board.firmware for session in sessions for board in session.progress.boards):
-        yield "no device reported its firmware: nothing shows which builds these are"
-
-
-def _is_reviewed(session: WholeSession) -> bool:
-    return any(event.reviewed_by for device in session.devices for event in session.wake.unmatched(device))
 
 
 # The measures of each trial
@@ -278,7 +246,7 @@ def device_results(
                 results.add(measure, heard_trial.trial, attempt.counts.errors, attempt.counts.words)
     for response in rated:
         if response.trial.device == device and response.outcome is QueryOutcome.CATEGORY:
-            for measure, figure in _JUDGED.items():
+            for measure, figure in _JUDGED_FIGURES.items():
                 results.add(measure, response.trial, counts_as(response, figure))
     return results.units
 
@@ -350,9 +318,10 @@ class _DeviceResults:
             count = false_accepts.pop(play.trial.id, 0)
             if reading.exposure_s or count:
                 self.add(Measure.FALSE_ACCEPTS, play.trial, count, reading.exposure_s / 3600)
-        outside = false_accepts.total()  # events outside of all trials that count have neither partner nor condition
-        if outside:
-            self.units[Measure.FALSE_ACCEPTS].append(ComparedUnit((object(),), "", count=outside))
+        outside_count = false_accepts.total()
+        if outside_count:
+            # Events outside of all trials that count have no condition, and a key that has no partner.
+            self.units[Measure.FALSE_ACCEPTS].append(ComparedUnit((object(),), "", count=outside_count))
 
 
 # Comparison
@@ -367,7 +336,7 @@ def _compared_rows(
             second = _units_under(other, measure, axis, label)
             # Over all trials, one side is enough for a row, which shows that the other has no result.
             if (first and second) or ((first or second) and not axis):
-                compared = compare_units(measure.counted, first, second)
+                compared = compare_units(measure.kind, first, second)
                 estimate = compared.difference
                 yield ComparedMeasure(
                     session=session,
@@ -405,9 +374,10 @@ def _with_verdicts(rows: Sequence[ComparedMeasure]) -> tuple[ComparedMeasure, ..
     In the correction, measures over all trials have half of the weight, and all conditions the other half. So many
     conditions do not hide an overall regression.
     """
-    conditions = sum(bool(row.axis) for row in rows if row.p is not None)
-    whole = sum(row.p is not None for row in rows) - conditions
-    weights = [1 / max(1, conditions if row.axis else whole) for row in rows]
+    tested_rows = [row for row in rows if row.p is not None]
+    condition_count = sum(1 for row in tested_rows if row.axis)
+    overall_count = len(tested_rows) - condition_count
+    weights = [1 / max(1, condition_count if row.axis else overall_count) for row in rows]
     corrected = holm([row.p for row in rows], weights)
     judged_rows = [_with_verdict(row, p) for row, p in zip(rows, corrected, strict=True)]
     order = list(DifferenceVerdict)

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json
-
 from harness.base.foreign import plain_text
 from harness.base.pages import write_filled_page
-from harness.base.places import SessionFolder
 from harness.base.plain_json import to_plain
 from harness.base.text_table import note, shown
 from harness.model import numbers
-from harness.model.errors import LogError
-from harness.model.frozen import frozen
 from harness.model.numbers import counted
 from harness.model.time import MeasuredDuration
 from harness.report.charts import Chart
-from harness.report.comparison import ComparedMeasure, SessionComparison, labels_of, letter
-from harness.report.session import WholeSession
-from harness.report.session_page import delays_by_device, distribution, latencies_by_device
-from harness.session.log.reader import stored_bytes
+from harness.report.comparison import ComparedMeasure, SessionComparison
+from harness.report.session_facts import DifferingFact, facts_of, facts_that_differ, letter
+from harness.report.session_page import DELAY_TITLE, LATENCY_TITLE, delays_by_device, distribution, latencies_by_device
 from harness.statistics.comparison import DifferenceVerdict, MeasureKind, difference_text
 
 MAX_MARKDOWN_CHARS = 60_000
@@ -38,84 +32,11 @@ METHOD = (
 )
 
 
-@frozen
-class DifferingFact:
-    """A fact that differs between sessions.
-
-    - what: its name.
-    - values: its value in each session; "" if there is none.
-    """
-
-    what: str
-    values: tuple[str, ...]
-
-
 def differing_facts(comparison: SessionComparison, folders: Sequence[Path]) -> tuple[DifferingFact, ...]:
     """The facts that differ between the compared sessions. Raises LogError for a bench that cannot be read."""
-    return differing([facts_of(session, folder) for folder, session in zip(folders, comparison.sessions, strict=True)])
-
-
-def facts_of(session: WholeSession, folder: Path) -> dict[str, str]:
-    """The facts of a session by name: builds, boards, settings, versions, processor, scenario, bench.
-
-    Raises LogError for a bench that cannot be read.
-    """
-    started = session.started
-    facts = {
-        "scenario": started.scenario_id,
-        "scenario file": started.scenario_sha256[:12],
-        "bench": started.bench_id,
-        "bench file": started.bench_sha256[:12],
-        "seed": str(started.seed),
-        "sound path": started.sound_path,
-    }
-    for board in session.progress.boards:
-        for name, value in (("firmware", board.firmware), ("serial number", board.serial)):
-            key = f"{name} of {board.source}"
-            facts[key] = ", ".join(filter(None, (facts.get(key), value)))
-    facts |= {f"setting {name} of {source}": value for source, name, value in session.settings}
-    facts |= {axis: next(iter(labels)) for axis, labels in labels_of(session).items() if len(labels) == 1}
-    facts |= dict(_bench_facts("bench", _read_bench(folder)))
-    return facts | {f"version of {package}": version for package, version in started.versions} | dict(started.host)
-
-
-def differing(session_facts: Sequence[Mapping[str, str]]) -> tuple[DifferingFact, ...]:
-    """The facts that are not the same in all sessions."""
-    names = dict.fromkeys(name for facts in session_facts for name in facts)
-    rows = (DifferingFact(name, tuple(facts.get(name, "") for facts in session_facts)) for name in names)
-    return tuple(row for row in rows if len(set(row.values)) > 1)
-
-
-def _read_bench(folder: Path) -> object:
-    try:
-        return from_json(stored_bytes(folder))["bench"]
-    except (ValueError, KeyError, TypeError) as error:
-        path = SessionFolder(folder).resolved
-        raise LogError(
-            f"{path} cannot be read: {error}", remedy="Check the session: harness report show SESSION --check"
-        ) from error
-
-
-_SKIPPED_FIELDS = ("sha256", "path", "id", "place")
-"""Fields of a bench that other facts already contain, or that only give the place of its files."""
-_UNORDERED_FIELDS = (".reports", ".listening_states")
-"""Fields whose values have no fixed order."""
-
-
-def _bench_facts(name: str, value: object) -> Iterator[tuple[str, str]]:
-    """Name and text of each value in a part of a bench. name: of that part."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if key not in _SKIPPED_FIELDS:
-                yield from _bench_facts(f"{name}.{key}", inner)
-    elif isinstance(value, list) and any(isinstance(entry, dict | list) for entry in value):
-        for index, inner in enumerate(value):
-            key = inner.get("id", index) if isinstance(inner, dict) else index
-            yield from _bench_facts(f"{name}.{key}", inner)
-    elif isinstance(value, list) and value:
-        yield name, ", ".join(map(str, sorted(value) if name.endswith(_UNORDERED_FIELDS) else value))
-    elif value not in (None, "", [], {}):
-        yield name, str(value)
+    return facts_that_differ(
+        [facts_of(session, folder) for folder, session in zip(folders, comparison.sessions, strict=True)]
+    )
 
 
 # Text
@@ -135,7 +56,7 @@ def name_of(row: ComparedMeasure, limit: int = 80) -> str:
 
 def difference_cell(row: ComparedMeasure) -> str:
     """The difference with its interval: `+8.33 points (+2.10 to +14.6)`."""
-    return difference_text(row.measure.counted, row.difference, row.interval)
+    return difference_text(row.measure.kind, row.difference, row.interval)
 
 
 def lines(comparison: SessionComparison, facts: Sequence[DifferingFact], width: int) -> Iterator[str]:
@@ -227,7 +148,7 @@ def as_json(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> di
         "differing": to_plain(facts),
         "measures": [
             to_plain(row)
-            | {"session": letter(row.session), "unit": row.measure.counted.value, "interval": finite_ends(row.interval)}
+            | {"session": letter(row.session), "unit": row.measure.kind.value, "interval": finite_ends(row.interval)}
             for row in comparison.rows
         ],
     }
@@ -245,7 +166,7 @@ def write_page(comparison: SessionComparison, facts: Sequence[DifferingFact], ta
         "harness.report",
         "comparison_page.html",
         title="Comparison of sessions",
-        found=comparison,
+        comparison=comparison,
         facts=facts,
         charts=tuple(_time_charts(comparison)),
         headline=headline(comparison),
@@ -263,10 +184,10 @@ def _make_whisker(comparison: SessionComparison) -> Callable[[ComparedMeasure], 
     scales: dict[MeasureKind, float] = {}
     for row in comparison.rows:
         ends = [] if row.interval is None else [abs(end) for end in row.interval if math.isfinite(end)]
-        scales[row.measure.counted] = max([scales.get(row.measure.counted, 0.0), *ends])
+        scales[row.measure.kind] = max([scales.get(row.measure.kind, 0.0), *ends])
 
     def place(row: ComparedMeasure) -> tuple[float, float, float] | None:
-        scale = scales[row.measure.counted]
+        scale = scales[row.measure.kind]
         if row.difference is None or row.interval is None or not scale:
             return None
         low, high = row.interval
@@ -280,8 +201,8 @@ def _make_whisker(comparison: SessionComparison) -> Callable[[ComparedMeasure], 
 
 def _time_charts(comparison: SessionComparison) -> Iterator[Chart]:
     for id_, title, times_of in (
-        ("latency", "Response latency: % of the trials up to", latencies_by_device),
-        ("delay", "Wake delay: % of the hits up to", lambda session: delays_by_device(session.wake)),
+        ("latency", LATENCY_TITLE, latencies_by_device),
+        ("delay", DELAY_TITLE, lambda session: delays_by_device(session.wake)),
     ):
         curves: dict[str, list[MeasuredDuration]] = {
             f"{letter(number)} {device}": times

@@ -88,6 +88,8 @@ from harness.wake.wake_progress import DeviceWake, Speakers, ratio_with_interval
 T = TypeVar("T")
 MAX_ROWS = 2000
 _MAX_CROSSED_LABELS = 24
+LATENCY_TITLE = "Response latency: cumulative % of the trials"
+DELAY_TITLE = "Wake delay: cumulative % of the hits"
 
 
 @frozen
@@ -388,7 +390,7 @@ def wake_charts(id: str, wake: WakeFigures, first_s: float) -> list[Chart | None
     return [
         make_chart(f"rejects-{id}", title, time_axis, words, rejects),
         make_chart(f"accepts-{id}", "False accepts per hour so far, with 95 % interval", time_axis, words, accepts),
-        distribution(f"delay-{id}", "Wake delay: % of the hits up to", delays_by_device(wake)),
+        distribution(f"delay-{id}", DELAY_TITLE, delays_by_device(wake)),
     ]
 
 
@@ -411,7 +413,7 @@ def _accept_curve(device: DeviceWake, first_s: float, unit_s: float) -> CurveDat
 
 def _session_charts(session: WholeSession, number: int) -> Iterator[Chart]:
     rejects, accepts, delay = wake_charts(str(number), session.wake, session.first_s)
-    latency = distribution(f"latency-{number}", "Response latency: % of the trials up to", latencies_by_device(session))
+    latency = distribution(f"latency-{number}", LATENCY_TITLE, latencies_by_device(session))
     charts = [rejects, accepts, _trade_off_chart(f"trade-off-{number}", session), latency, delay]
     yield from (drawn for drawn in charts if drawn is not None)
 

@@ -21,8 +21,8 @@ from harness.model.record import EndReason
 from harness.model.time import MeasuredDuration
 from harness.rating.figures.judged_responses import rated_trials, read_sessions
 from harness.report.comparison import Measure, device_names, device_results
-from harness.report.comparison_page import DifferingFact, differing, facts_of
 from harness.report.session import WholeSession, read_session
+from harness.report.session_facts import DifferingFact, facts_of, facts_that_differ
 from harness.session.figures.trials import heard_in, words_of
 from harness.session.log.reader import later_rows
 from harness.session.summary import session_verdict
@@ -39,14 +39,18 @@ class TrendMeasure:
     quantile: float | None = None
 
     @property
+    def kind(self) -> MeasureKind:
+        return self.measure.kind
+
+    @property
     def name(self) -> str:
         return self.measure.value + (f" p{hundredths(self.quantile, 0)}" if self.quantile else "")
 
 
-FOLLOWED = tuple(
+TREND_MEASURES = tuple(
     TrendMeasure(measure, quantile)
     for measure in Measure
-    for quantile in ((0.5, 0.95) if measure.counted is MeasureKind.TIME else (None,))
+    for quantile in ((0.5, 0.95) if measure.kind is MeasureKind.TIME else (None,))
 )
 _SCANS = {
     MeasureKind.SHARE: Scan.SHARE,
@@ -80,7 +84,7 @@ class TrendSession:
     - folder: path below the folder that was searched, sanitised.
     - session: its id, sanitised.
     - started_s: Unix time.
-    - facts: see `comparison_page.facts_of`.
+    - facts: see `session_facts.facts_of`.
     - values: by device and measure.
     """
 
@@ -122,20 +126,20 @@ class Trend:
 
     scenario: str
     device: str
-    followed: TrendMeasure
+    measure: TrendMeasure
     sessions: tuple[TrendSession, ...]
     p_holm: float | None = None
     changes: tuple[LevelChange, ...] = ()
 
     @property
     def values(self) -> tuple[TrendValue, ...]:
-        return tuple(session.values[self.device, self.followed] for session in self.sessions)
+        return tuple(session.values[self.device, self.measure] for session in self.sessions)
 
     @property
     def levels(self) -> tuple[tuple[int, int, TrendValue], ...]:
         """Start, end and level of each stretch between changes. Start and end are indices of sessions."""
         edges = [0, *(change.at for change in self.changes), len(self.sessions)]
-        return tuple((low, high, _level_value(self.followed, self.values[low:high])) for low, high in pairwise(edges))
+        return tuple((low, high, _level_value(self.measure, self.values[low:high])) for low, high in pairwise(edges))
 
     def worsened_within(self, sessions: int) -> bool:
         """Whether the last change is for the worse, and lies at one of the last `sessions` sessions."""
@@ -157,7 +161,7 @@ class TrendFolder:
     left_out: tuple[tuple[str, str], ...]
 
 
-def follow(
+def read_trends(
     folder: Path, names: Collection[str] = (), device: str | None = None, since_s: float | None = None
 ) -> TrendFolder:
     """The trends of all sessions below a folder.
@@ -168,14 +172,14 @@ def follow(
 
     Raises InputError without a session, or for a name that is unknown.
     """
-    measures = {followed.name: followed for followed in FOLLOWED}
+    measures = {measure.name: measure for measure in TREND_MEASURES}
     for name in names:
         if name not in measures:
             raise InputError(
                 f"there is no measure {plain_text(name, 80)!r}",
                 remedy=f"{did_you_mean(name, measures)}Known: {'; '.join(measures)}",
             )
-    measures_to_follow = [followed for followed in FOLLOWED if not names or followed.name in names]
+    measures_to_follow = [measure for measure in TREND_MEASURES if not names or measure.name in names]
     left_out: list[tuple[str, str]] = []
     complete: list[TrendSession] = []
     devices: dict[str, None] = {}
@@ -186,19 +190,21 @@ def follow(
             if since_s is not None and session.first_s < since_s:
                 continue
             devices |= dict.fromkeys(device_names(session))
-            followed_session = _read_trend_session(path, name, session, measures_to_follow, device)
+            trend_session = _read_trend_session(path, name, session, measures_to_follow, device)
         except (HarnessError, OSError) as error:
             left_out.append((name, plain_text(error.what if isinstance(error, HarnessError) else str(error))))
             continue
         if session.progress.finished is not EndReason.COMPLETED:
             left_out.append((name, "; ".join(session_verdict((), session.progress)[1])))
-        elif not followed_session.values:
+        elif not trend_session.values:
             left_out.append((name, "it has no result for " + (plain_text(device, 80) if device else "these measures")))
         else:
-            complete.append(followed_session)
+            complete.append(trend_session)
     if not complete and not left_out:
         time_limit = "" if since_s is None else " that began on or after --since"
-        raise InputError(f"there is no session in {folder}{time_limit}", remedy="Give the folder with the sessions")
+        raise InputError(
+            f"there is no session in {folder}{time_limit}", remedy="Specify the folder that contains the sessions"
+        )
     if device is not None and device not in devices:
         raise InputError(f"no session has the device {plain_text(device, 80)!r}", remedy=nearest(device, devices))
     unique_sessions: dict[tuple[str, float], TrendSession] = {}
@@ -236,24 +242,24 @@ def _read_trend_session(
         intervals = {Measure.FIRST_WER: words.first.interval, Measure.FINAL_WER: words.final.interval}
         if wake is not None:
             intervals[Measure.FALSE_REJECTS] = wake.false_rejects.interval
-        for followed in measures_to_follow:
-            value = _trend_value(followed, units.get(followed.measure, ()))
+        for trend_measure in measures_to_follow:
+            value = _trend_value(trend_measure, units.get(trend_measure.measure, ()))
             if value is not None:
-                interval = intervals.get(followed.measure, value.interval)
-                values[device_name, followed] = replace(value, interval=interval)
+                interval = intervals.get(trend_measure.measure, value.interval)
+                values[device_name, trend_measure] = replace(value, interval=interval)
     started, session_id = session.started, plain_text(session.started.session_id, 120)
     return TrendSession(name, session_id, session.first_s, started.scenario_id, facts_of(session, path), values)
 
 
-def _trend_value(followed: TrendMeasure, units: Sequence[ComparedUnit]) -> TrendValue | None:
+def _trend_value(measure: TrendMeasure, units: Sequence[ComparedUnit]) -> TrendValue | None:
     """The value of a measure in a session, from its trials; None if it has none. A WER is without its interval."""
     count, total = sum(unit.count for unit in units), sum(unit.total for unit in units)
     if not total:
         return None
-    match followed.measure.counted:
+    match measure.kind:
         case MeasureKind.TIME:
             figures = latency_figures([unit.time for unit in units if unit.time is not None])
-            quantile = figures.p50 if followed.quantile == 0.5 else figures.p95
+            quantile = figures.p50 if measure.quantile == 0.5 else figures.p95
             if quantile is None:  # no duration is exact enough
                 return None
             return TrendValue(
@@ -276,18 +282,18 @@ def _make_trends(sessions: Sequence[TrendSession], measures_to_follow: Sequence[
     for scenario, device in dict.fromkeys(
         (session.scenario, device) for session in sessions for device, _ in session.values
     ):
-        for followed in measures_to_follow:
+        for measure in measures_to_follow:
             series_sessions = [
-                session for session in sessions if session.scenario == scenario and (device, followed) in session.values
+                session for session in sessions if session.scenario == scenario and (device, measure) in session.values
             ]
             if series_sessions:
-                sessions_by_key[scenario, device, followed] = series_sessions
+                sessions_by_key[scenario, device, measure] = series_sessions
     trends = [Trend(*key, tuple(series_sessions)) for key, series_sessions in sessions_by_key.items()]
     series = []
     for trend in trends:
-        counted = trend.followed.measure.counted
-        counts = tuple(value.value if counted is MeasureKind.TIME else value.count for value in trend.values)
-        series.append(SeriesToScan(_SCANS[counted], counts, tuple(value.of for value in trend.values)))
+        kind = trend.measure.kind
+        counts = tuple(value.value if kind is MeasureKind.TIME else value.count for value in trend.values)
+        series.append(SeriesToScan(_SCANS[kind], counts, tuple(value.of for value in trend.values)))
     for trend, scan in zip(trends, scan_series(series), strict=True):
         yield replace(trend, p_holm=scan.p_holm, changes=_level_changes(trend, scan.changes))
 
@@ -298,25 +304,25 @@ def _level_changes(trend: Trend, points: Sequence[ChangePoint]) -> tuple[LevelCh
     changes = [
         _level_change(trend, start, point, end) for start, point, end in zip(edges, points, edges[2:], strict=False)
     ]
-    shown = [point for point, change in zip(points, changes, strict=True) if change is not None]
-    if len(shown) < len(points):
-        return _level_changes(trend, shown)
+    certain_points = [point for point, change in zip(points, changes, strict=True) if change is not None]
+    if len(certain_points) < len(points):
+        return _level_changes(trend, certain_points)
     return tuple(change for change in changes if change is not None)
 
 
 def _level_change(trend: Trend, start: int, point: ChangePoint, end: int) -> LevelChange | None:
     """The change at a change point, between the sessions `start` and `end`. None if a time changed by less than the
     errors of the clocks."""
-    followed, index = trend.followed, point.at
+    measure, index = trend.measure, point.at
     sides = trend.values[start:index], trend.values[index:end]
-    before, after = (_level_value(followed, side) for side in sides)
+    before, after = (_level_value(measure, side) for side in sides)
     difference = after.value - before.value
     if abs(difference) <= sum(max(value.clock_error_s for value in side) for side in sides):
         return None
-    better = (difference > 0) == followed.measure.more_is_better
+    better = (difference > 0) == measure.measure.more_is_better
     change = DifferenceVerdict.BETTER if better else DifferenceVerdict.WORSE
-    facts = differing([trend.sessions[index - 1].facts, trend.sessions[index].facts])
-    interval = _difference_interval(followed.measure.counted, *sides)
+    facts = facts_that_differ([trend.sessions[index - 1].facts, trend.sessions[index].facts])
+    interval = _difference_interval(measure.kind, *sides)
     return LevelChange(
         at=index,
         before=before,
@@ -329,19 +335,19 @@ def _level_change(trend: Trend, start: int, point: ChangePoint, end: int) -> Lev
     )
 
 
-def _level_value(followed: TrendMeasure, values: Sequence[TrendValue]) -> TrendValue:
+def _level_value(measure: TrendMeasure, values: Sequence[TrendValue]) -> TrendValue:
     """The value of several sessions: all counts together, or the median of their quantiles."""
     count, total = sum(value.count for value in values), sum(value.of for value in values)
-    if followed.measure.counted is MeasureKind.TIME:
+    if measure.kind is MeasureKind.TIME:
         return TrendValue(median(value.value for value in values), count, total)
     return TrendValue(count / total, count, total)
 
 
 def _difference_interval(
-    counted: MeasureKind, before: Sequence[TrendValue], after: Sequence[TrendValue]
+    kind: MeasureKind, before: Sequence[TrendValue], after: Sequence[TrendValue]
 ) -> Interval | None:
     """The interval of after minus before. Sessions are the units, except for rates per hour (Poisson)."""
-    estimate = difference_of(counted, _compared_columns(after), _compared_columns(before), paired=False)
+    estimate = difference_of(kind, _compared_columns(after), _compared_columns(before), paired=False)
     return None if estimate is None else estimate.interval
 
 

@@ -26,7 +26,7 @@ from harness.statistics.intervals import values_needed
 
 METHOD = (
     "In brackets: trials, words, hours of sound, or durations. All intervals are 95 %.",
-    f"A change needs {MIN_SESSIONS_PER_SIDE} sessions on both sides, and {MIN_SESSIONS} in all.",
+    f"Detecting a change takes {MIN_SESSIONS_PER_SIDE} sessions on each side, and {MIN_SESSIONS} in all.",
     "p comes from permuting whole sessions, corrected for all measures (Holm).",
 )
 _BARS = "▁▂▃▄▅▆▇█"
@@ -43,7 +43,7 @@ def cell(trend: Trend, value: TrendValue | None) -> str:
     """A value as text: `3.33 % (60)`, `1.50/h (8.000 h)`, `150 ms (58)`."""
     if value is None:
         return numbers.NOTHING
-    match trend.followed.measure.counted:
+    match trend.measure.kind:
         case MeasureKind.RATE:
             return f"{numbers.number(value.value)}/h ({numbers.exposure(value.of)})"
         case MeasureKind.TIME:
@@ -56,7 +56,7 @@ def cell(trend: Trend, value: TrendValue | None) -> str:
 def _too_few(trend: Trend, value: TrendValue) -> bool:
     """Whether a value is a percentile of too few durations. Tables then write "too few"; JSON, CSV and charts keep the
     value."""
-    quantile = trend.followed.quantile or 0.0
+    quantile = trend.measure.quantile or 0.0
     return quantile > 0.5 and value.of < values_needed(quantile)
 
 
@@ -64,16 +64,17 @@ def ends(trend: Trend, value: TrendValue | None) -> str:
     """The interval of a session's value, in its unit."""
     if value is None or value.interval is None or _too_few(trend, value):
         return ""
-    if trend.followed.measure.counted is MeasureKind.TIME:
+    if trend.measure.kind is MeasureKind.TIME:
         return text.seconds_interval(*value.interval)
     low, high = (math.nan if end is None else end for end in value.interval)
-    rate = trend.followed.measure.counted is MeasureKind.RATE
-    return text.number_interval((low, high)) if rate else text.percent_interval((low, high))
+    if trend.measure.kind is MeasureKind.RATE:
+        return text.number_interval((low, high))
+    return text.percent_interval((low, high))
 
 
 def value_in(trend: Trend, session: TrendSession) -> TrendValue | None:
     """The value of a trend's measure in a session; None if it has none."""
-    return session.values.get((trend.device, trend.followed))
+    return session.values.get((trend.device, trend.measure))
 
 
 def groups_of(report: TrendFolder) -> Iterator[Group]:
@@ -95,7 +96,7 @@ def headline(report: TrendFolder) -> str:
 
 def change_text(trend: Trend, change: LevelChange) -> str:
     """Levels before and after, their difference with its interval, and p."""
-    difference = difference_text(trend.followed.measure.counted, change.difference, change.interval)
+    difference = difference_text(trend.measure.kind, change.difference, change.interval)
     return "; ".join(
         (f"{cell(trend, change.before)} → {cell(trend, change.after)}", difference, numbers.p_is(change.p_holm))
     )
@@ -105,25 +106,26 @@ def facts_text(change: LevelChange) -> str:
     """The facts that differ between the sessions on both sides of a change, in words."""
     facts = [f"{shown(fact.what, 80)} {' → '.join(shown(value, 40) or '–' for value in fact.values)}"
             for fact in change.facts]  # fmt: skip
-    return "; ".join(first_lines(facts, _MAX_FACTS)) or "nothing that the sessions record"
+    return "; ".join(first_lines(facts, _MAX_FACTS)) or "none of the recorded facts"
 
 
 def lines(report: TrendFolder, width: int) -> Iterator[str]:
     """The report for a terminal."""
     for name, sessions, trends in groups_of(report):
         yield f"{name}: {counted(len(sessions), 'session')}"
-        table = list(_table_lines(sessions, trends, width, True))
-        narrow = table[-1].startswith(NO_ROOM)
-        yield from _table_lines(sessions, trends, width, False) if narrow else table
-        if narrow:
+        table = list(_table_lines(sessions, trends, width, with_intervals=True))
+        if table[-1].startswith(NO_ROOM):
+            yield from _table_lines(sessions, trends, width, with_intervals=False)
             yield "Intervals need a wider terminal, or --html."
+        else:
+            yield from table
         yield ""
-        name_width = 2 + max(len(trend.followed.name) for trend in trends)
+        name_width = 2 + max(len(trend.measure.name) for trend in trends)
         for trend in trends:
-            changes = counted(len(trend.changes), "change") if trend.changes else "no change shown"
-            few = f"; fewer than {MIN_SESSIONS} sessions" if trend.p_holm is None else ""
+            changes = counted(len(trend.changes), "change") if trend.changes else "no change detected"
+            too_few_text = f"; fewer than {MIN_SESSIONS} sessions" if trend.p_holm is None else ""
             yield from note(
-                trend.followed.name, f"{_bar_text(trend, max(8, width - 60))} {changes}{few}", width, name_width
+                trend.measure.name, f"{_bar_text(trend, max(8, width - 60))} {changes}{too_few_text}", width, name_width
             )
         yield ""
     yield headline(report)
@@ -131,7 +133,7 @@ def lines(report: TrendFolder, width: int) -> Iterator[str]:
         for change in trend.changes:
             first_session = trend.sessions[change.at]
             start = f"from {first_session.folder} ({moment(first_session.started_s)})"
-            head = f"{trend.followed.name}, {plain_text(trend.device, 80)}, {start}:"
+            head = f"{trend.measure.name}, {plain_text(trend.device, 80)}, {start}:"
             yield from note(change.change.value, f"{head} {change_text(trend, change)}", width, 8)
             yield from note("", f"differs from the previous session: {facts_text(change)}", width, 8)
     if len({session.scenario for session in report.sessions}) > 1:
@@ -140,13 +142,17 @@ def lines(report: TrendFolder, width: int) -> Iterator[str]:
     yield from METHOD
 
 
-def _table_lines(sessions: Sequence[TrendSession], trends: Sequence[Trend], width: int, full: bool) -> Iterator[str]:
+def _table_lines(
+    sessions: Sequence[TrendSession], trends: Sequence[Trend], width: int, *, with_intervals: bool
+) -> Iterator[str]:
     columns = [Column("#"), Column("session", left=True), Column("began (UTC)", gives_way=1)]
-    columns += [Column(trend.followed.name, gives_way=priority) for priority, trend in enumerate(trends, 2)]
+    columns += [Column(trend.measure.name, gives_way=priority) for priority, trend in enumerate(trends, 2)]
     rows = []
     for number, session in enumerate(sessions, 1):
         values = [(trend, value_in(trend, session)) for trend in trends]
-        cells = [f"{cell(*entry)} {ends(*entry) if full else ''}".rstrip() for entry in values]
+        cells = [
+            f"{cell(trend, value)} {ends(trend, value) if with_intervals else ''}".rstrip() for trend, value in values
+        ]
         rows.append([str(number), session.folder, moment(session.started_s), *cells])
     return text_table(columns, rows, width)
 
@@ -167,8 +173,8 @@ def as_json(report: TrendFolder) -> dict[str, Any]:
     sessions between two changes together."""
     return {
         "trends": [
-            {"scenario": trend.scenario, "device": trend.device, "measure": trend.followed.name,
-             "unit": trend.followed.measure.counted.value, "p_holm": trend.p_holm, "changes": [
+            {"scenario": trend.scenario, "device": trend.device, "measure": trend.measure.name,
+             "unit": trend.measure.kind.value, "p_holm": trend.p_holm, "changes": [
                  to_plain(change)
                  | {"folder": trend.sessions[change.at].folder, "interval": finite_ends(change.interval)}
                  for change in trend.changes
@@ -195,7 +201,7 @@ def as_csv(report: TrendFolder) -> str:
     reason."""
     rows = []
     for trend in report.trends:
-        names = trend.scenario, trend.device, trend.followed.name, trend.followed.measure.counted.value
+        names = trend.scenario, trend.device, trend.measure.name, trend.measure.kind.value
         rows += [dict(zip(("scenario", "device", "measure", "unit"), names, strict=True)) | row
                  for row in _value_rows(trend)]  # fmt: skip
     rows += [{"folder": folder, "left_out": why} for folder, why in report.left_out]
@@ -214,7 +220,7 @@ def write_page(report: TrendFolder, target: Path) -> None:
         drawn = (_trend_chart(f"g{number}-{index}", trend, sessions) for index, trend in enumerate(trends))
         groups.append((name, sessions, trends, [trend_chart for trend_chart in drawn if trend_chart is not None]))
     write_filled_page(
-        target, "harness.report", "trend_page.html", title="Trends of sessions", found=report, groups=groups,
+        target, "harness.report", "trend_page.html", title="Trends of sessions", report=report, groups=groups,
         headline=headline(report), method=" ".join(METHOD), moment=moment, cell=cell, ends=ends, value_in=value_in,
         change_text=change_text, facts_text=facts_text,
     )  # fmt: skip
@@ -223,7 +229,7 @@ def write_page(report: TrendFolder, target: Path) -> None:
 def _trend_chart(id_: str, trend: Trend, sessions: Sequence[TrendSession]) -> Chart | None:
     """The chart of a trend. The x axis has the numbers of the rows in the table."""
     units = {MeasureKind.RATE: (1.0, "per hour"), MeasureKind.TIME: (1000.0, "ms")}
-    scale, unit = units.get(trend.followed.measure.counted, (100.0, "%"))
+    scale, unit = units.get(trend.measure.kind, (100.0, "%"))
     session_numbers = {session.folder: number for number, session in enumerate(sessions, 1)}
     places = [session_numbers[session.folder] for session in trend.sessions]
     line = [(float(x), scale * value.value) for x, value in zip(places, trend.values, strict=True)]
@@ -237,11 +243,11 @@ def _trend_chart(id_: str, trend: Trend, sessions: Sequence[TrendSession]) -> Ch
         for low, high, level_value in trend.levels
         for x in (places[low] - 0.5, places[high - 1] + 0.5)
     ]
-    whole = len(band) == len(line)
+    has_band = len(band) == len(line)
     sentences = [f"{change.change.value.capitalize()} from session {places[change.at]}: {change_text(trend, change)}."
-            for change in trend.changes] or ["No change is shown."]  # fmt: skip
-    if not whole:
+            for change in trend.changes] or ["No change was detected."]  # fmt: skip
+    if not has_band:
         sentences.append("No band: some sessions have too little data for an interval.")
-    curves = [("each session, with its 95 % interval" if whole else "each session", line, band if whole else []),
+    curves = [("each session, with its 95 % interval" if has_band else "each session", line, band if has_band else []),
               ("level between changes", level, [])]  # fmt: skip
-    return make_chart(id_, f"{trend.followed.name}, {unit}", "session (#)", " ".join(sentences), curves)
+    return make_chart(id_, f"{trend.measure.name}, {unit}", "session (#)", " ".join(sentences), curves)

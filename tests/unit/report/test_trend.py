@@ -15,7 +15,7 @@ from harness.model.errors import InputError
 from harness.model.record import AttemptStarted, EndReason, SessionFinished, SessionStarted
 from harness.report.comparison import Measure
 from harness.report.session import read_session
-from harness.report.trend import TrendFolder, TrendMeasure, follow
+from harness.report.trend import TrendFolder, TrendMeasure, read_trends
 from harness.report.trend_page import cell, ends, lines, write_page
 from harness.statistics.comparison import DifferenceVerdict
 from harness.statistics.intervals import latency_figures
@@ -62,14 +62,14 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def of(folder: TrendFolder, followed: TrendMeasure = REJECTS) -> list[tuple[int, DifferenceVerdict]]:
+def of(folder: TrendFolder, measure: TrendMeasure = REJECTS) -> list[tuple[int, DifferenceVerdict]]:
     return [
-        (change.at, change.change) for trend in folder.trends if trend.followed == followed for change in trend.changes
+        (change.at, change.change) for trend in folder.trends if trend.measure == measure for change in trend.changes
     ]
 
 
 def test_the_night_of_a_change_is_found_with_its_sign(nights: Path) -> None:
-    folder = follow(nights)
+    folder = read_trends(nights)
     assert [session.folder for session in folder.sessions] == [f"n{number:02}" for number in range(12)]
     assert of(folder) == [(7, DifferenceVerdict.WORSE)]
     change = next(change for trend in folder.trends for change in trend.changes)
@@ -81,7 +81,7 @@ def test_the_night_of_a_change_is_found_with_its_sign(nights: Path) -> None:
 
 def test_numbers_are_those_of_the_report(tmp_path: Path) -> None:
     path = wake_session(tmp_path / "one", 0.3)
-    (session,) = follow(tmp_path).sessions
+    (session,) = read_trends(tmp_path).sessions
     wake = read_session(path).wake
     reported = wake.snapshot().devices[0]
     rejects, accepts = (
@@ -107,7 +107,7 @@ def test_the_interval_of_a_wer_is_that_of_the_report(tmp_path: Path) -> None:
     rows.add(SessionFinished(EndReason.COMPLETED))
     path = session(tmp_path / "one", rows)
     reported = read_session(path).progress.totals.first_words
-    (trend_session,) = follow(tmp_path).sessions
+    (trend_session,) = read_trends(tmp_path).sessions
     assert reported.unit is SamplingUnit.QUERIES
     assert trend_session.values["kitchen", TrendMeasure(Measure.FIRST_WER)].interval == reported.interval
 
@@ -119,7 +119,7 @@ def test_a_shift_within_the_errors_of_the_clocks_is_not_shown(
     for number in range(12):
         night(tmp_path, number, 0, heard_s=1.75 if number < 6 else 1.80, error_s=error_s)
     delay = TrendMeasure(Measure.WAKE_DELAY, 0.5)
-    assert of(follow(tmp_path, [delay.name]), delay) == changes
+    assert of(read_trends(tmp_path, [delay.name]), delay) == changes
 
 
 def test_a_change_that_is_not_shown_does_not_end_the_level_of_the_change_before(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_change_that_is_not_shown_does_not_end_the_level_of_the_change_before(
         for index in range(8 * number, 8 * number + 8):
             night(tmp_path, index, 0, heard_s=heard_s, error_s=0.02)
     delay = TrendMeasure(Measure.WAKE_DELAY, 0.5)
-    (trend,) = follow(tmp_path, [delay.name]).trends
+    (trend,) = read_trends(tmp_path, [delay.name]).trends
     (change,) = trend.changes
     assert [level for *_, level in trend.levels] == [change.before, change.after]
 
@@ -135,7 +135,7 @@ def test_a_change_that_is_not_shown_does_not_end_the_level_of_the_change_before(
 def test_a_percentile_of_too_few_durations_is_not_printed(tmp_path: Path) -> None:
     night(tmp_path, 1, 1)
     night(tmp_path, 2, 0)
-    (trend,) = follow(tmp_path, [TrendMeasure(Measure.WAKE_DELAY, 0.95).name]).trends
+    (trend,) = read_trends(tmp_path, [TrendMeasure(Measure.WAKE_DELAY, 0.95).name]).trends
     assert [cell(trend, value) for value in trend.values] == ["too few (19)", "152 ms (20)"]
     assert [ends(trend, value) for value in trend.values] == ["", "152 ms – too few"]
 
@@ -150,7 +150,7 @@ def test_sessions_that_do_not_count_are_listed_with_the_reason(tmp_path: Path) -
     shutil.copytree(tmp_path / "n01", tmp_path / os.fsdecode(b"other\xff"))  # not UTF-8
     (tmp_path / "never").mkdir()
     (tmp_path / "never" / "resolved.json").write_text("{}", encoding="utf-8")
-    folder = follow(tmp_path)
+    folder = read_trends(tmp_path)
     assert {trend.scenario for trend in folder.trends} == {"kitchen", "bath"}
     why = dict(folder.left_out)
     assert why.keys() == {"other", "other\\udcff", "killed", "cut", "never"}
@@ -208,6 +208,6 @@ def test_wrong_usage_is_refused(nights: Path, tmp_path: Path) -> None:
 def test_events_before_the_end_of_the_phrase_have_a_trend(tmp_path: Path, heard_s: tuple[float, ...]) -> None:
     for index, at_s in enumerate(heard_s):
         night(tmp_path / "n", index, 1, heard_s=at_s)
-    trend = follow(tmp_path / "n")
+    trend = read_trends(tmp_path / "n")
     assert list(lines(trend, 200))
     write_page(trend, tmp_path / "trend.html")
