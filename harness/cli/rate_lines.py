@@ -12,7 +12,7 @@ from harness.model.frozen import frozen
 from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag
 from harness.model.numbers import counted, fixed, seconds
 from harness.model.trial import Recognition
-from harness.rating.guide import GUIDE, LABELS, RULES
+from harness.rating.guide import CUT_OFF, GUIDE, LABELS, OTHER_WORDS, RULES
 from harness.rating.items import Item
 from harness.rating.rater_queue import QueueCounts, RaterQueue, ReopenableItem
 from harness.rating.view import (
@@ -58,7 +58,7 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
         yield f"attempts: {item.attempts}{_waits_text(item)}"
         yield f"response: {_response_text(item)}"
         if item.recognition is Recognition.NO:
-            yield "recognised: no, the device heard other words"
+            yield f"recognised: no, {OTHER_WORDS}"
     if item.effect is not None:
         expected, state = effect_in_words(item.effect)
         yield f"wanted effect: {expected}"
@@ -204,7 +204,7 @@ def _response_text(item: Item) -> str:
     if latency_s is not None:
         facts.append(f"{fixed(latency_s, 1, 's')} after the query")
     if item.truncated:
-        facts.append("cut off at the time limit")
+        facts.append(CUT_OFF)
     return ", ".join(facts)
 
 

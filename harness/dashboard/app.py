@@ -97,7 +97,7 @@ class Dashboard(GuardedApp):
     def redraw(self) -> None:
         """Handles new messages, and shows the present view on all screens. Also connects again after Ctrl-Z."""
         self.watch_.handle_messages()
-        if self._was_stopped and self.watch_.view().gone is not None:
+        if self._was_stopped and self.watch_.view().gone_reason is not None:
             # Connects again after Ctrl-Z: an engine drops a client that reads nothing for long.
             self._was_stopped = False
             with suppress(EngineError):  # it has ended meanwhile, as the screen says already
@@ -292,8 +292,10 @@ def run_dashboard(socket_path: Path, folder: Path, rater: str) -> int:
     status = app.run()
     folder_text = shell_word(folder)
     view = app.watch_.view()
-    if view.gone is not None:
-        sys.stdout.write(f"The engine has ended ({view.gone}). Continue with: harness run resume {folder_text}\n")
+    if view.gone_reason is not None:
+        sys.stdout.write(
+            f"The engine has ended ({view.gone_reason}). Continue with: harness run resume {folder_text}\n"
+        )
     elif view.goodbye is not None:
         sys.stdout.write(f"The session has ended. See its results: harness report show {folder_text}\n")
     else:

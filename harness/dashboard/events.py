@@ -27,27 +27,27 @@ class LineTone(StrEnum):
 class EventLine:
     """A row in words: printable text, not markup.
 
-    late_blocks: number of late or lost blocks, if the line is about these. renews: a key; the line replaces an earlier
-    one with the same key. "": it replaces none.
+    late_blocks: number of late or lost blocks, if the line is about these. renewal_key: the line replaces the
+    previous one if that has the same key; "": it replaces none.
     """
 
     seq: int
-    clock: str
+    time_of_day: str
     text: str
     tone: LineTone
     late_blocks: int = 0
-    renews: str = ""
+    renewal_key: str = ""
 
-    def after(self, before: EventLine) -> EventLine | None:
+    def merged_with(self, previous: EventLine) -> EventLine | None:
         """The line that replaces the previous one, if this one renews it; else None.
 
         Successive lines about late sound are merged too: a slow host writes hundreds of them.
         """
-        if self.renews and self.renews == before.renews:
+        if self.renewal_key and self.renewal_key == previous.renewal_key:
             return self
-        if not (self.late_blocks and before.late_blocks):
+        if not (self.late_blocks and previous.late_blocks):
             return None
-        count = before.late_blocks + self.late_blocks
+        count = previous.late_blocks + self.late_blocks
         return replace(self, text=late_blocks(count), late_blocks=count)
 
 
@@ -57,10 +57,11 @@ def event_line(entry: row.Entry, rows: RowWriter) -> EventLine | None:
     if text is None:
         return None
     observation = entry.record.observation if isinstance(entry.record, row.Observed) else None
-    clock = time.strftime("%H:%M:%S", time.localtime(entry.wall_s))
-    late = observation.count if isinstance(observation, seen_by.Overrun) else 0
-    renews = f"clock {observation.source}" if isinstance(observation, seen_by.ClockFitted) else ""
-    return EventLine(entry.seq, clock, plain_text(text, 200), _tone(entry.record, observation), late, renews)
+    time_of_day = time.strftime("%H:%M:%S", time.localtime(entry.wall_s))
+    late_count = observation.count if isinstance(observation, seen_by.Overrun) else 0
+    renewal_key = f"clock {observation.source}" if isinstance(observation, seen_by.ClockFitted) else ""
+    tone = _tone(entry.record, observation)
+    return EventLine(entry.seq, time_of_day, plain_text(text, 200), tone, late_count, renewal_key)
 
 
 _TONES: dict[type, LineTone] = {

@@ -67,7 +67,7 @@ class SittingApp(GuardedApp):
         self.sitting.close()
 
     def action_leave(self) -> None:
-        self.exit(self.sitting.status)
+        self.exit(self.sitting.exit_status)
 
 
 def run_rating_app(
@@ -78,5 +78,5 @@ def run_rating_app(
     Raises InputError if the terminal cannot show a screen.
     """
     if os.environ.get("TERM", "dumb") in ("dumb", ""):
-        raise InputError("this terminal cannot show a screen (TERM=dumb)", remedy="harness rate --plain works in it")
+        raise InputError("this terminal cannot show a screen (TERM=dumb)", remedy="Run: harness rate --plain")
     return SittingApp(room, desk, keys, player, names=names, end_signals=END_SIGNALS).run() or 0

@@ -86,7 +86,7 @@ class View:
     wake: WakeProgress = field(default_factory=WakeProgress)
     comparisons: tuple[DevicePair, ...] = ()
     """All pairs of devices, compared by their wake words."""
-    declared: DeclaredCriteria = field(default_factory=DeclaredCriteria)
+    criteria: DeclaredCriteria = field(default_factory=DeclaredCriteria)
     session_s: float = 0.0
     """The present time on the session's clock, as `at_s` in the log."""
     state: StateChanged | None = None
@@ -99,13 +99,13 @@ class View:
     """The engine's first message; None before it."""
     goodbye: Goodbye | None = None
     """The engine's last message; None while it runs."""
-    gone: str | None = None
-    """Why the engine is gone; None while it is there, or after `goodbye`."""
+    gone_reason: str | None = None
+    """Why the engine is gone; None while it runs, or if it said goodbye."""
     notice: Notice | None = None
 
     @property
     def is_over(self) -> bool:
-        return self.gone is not None or self.goodbye is not None
+        return self.gone_reason is not None or self.goodbye is not None
 
     @property
     def all_played(self) -> bool:
@@ -162,7 +162,7 @@ class Watch:
         """Handles messages for a bounded time; the next call handles the rest. Returns whether there were any."""
         deadline_s = time.perf_counter() + (CATCHING_UP_S if self._is_catching_up else HANDLING_S)
         has_new = False
-        with gc_paused() if self._is_catching_up else nullcontext():  # nearly everything that it makes then stays
+        with gc_paused() if self._is_catching_up else nullcontext():  # rows that are read stay: nothing to collect
             while time.perf_counter() < deadline_s:
                 try:
                     message = self._messages.get_nowait()
@@ -189,8 +189,8 @@ class Watch:
             case Meters():
                 self._view = replace(self._view, meters=message)
             case Welcome():
-                declared = read_criteria(Path(message.session_folder))
-                self._view = replace(self._view, welcome=message, state=message.state, declared=declared)
+                criteria = read_criteria(Path(message.session_folder))
+                self._view = replace(self._view, welcome=message, state=message.state, criteria=criteria)
             case Goodbye():
                 self._view = replace(self._view, goodbye=message)
             case Answered():
@@ -221,7 +221,9 @@ class Watch:
     def note_lost_engine(self, why: str) -> None:
         """Records that the engine is gone, unless it said goodbye. Pending commands are answered with a refusal."""
         if self._view.goodbye is None:
-            self._view = replace(self._view, gone=plain_text(why.removesuffix(RESUME)) or "the connection was closed")
+            self._view = replace(
+                self._view, gone_reason=plain_text(why.removesuffix(RESUME)) or "the connection was closed"
+            )
         pending_commands, self._pending_commands = self._pending_commands, {}
         for command_id, pending in pending_commands.items():
             if pending.then is not None:
@@ -229,7 +231,7 @@ class Watch:
 
     def note_reconnect(self) -> None:
         """Records that a new connection follows one that was lost."""
-        self._view = replace(self._view, gone=None)
+        self._view = replace(self._view, gone_reason=None)
 
     def expect_answer(self, command: Command, label: str, then: AnswerCallback | None) -> None:
         """Records a command that is about to be sent. The engine answers all commands except Hello."""
@@ -291,8 +293,8 @@ class Watch:
         """The notice to show: a slow answer, the progress of catching up, or the last notice while it is fresh."""
         for pending in self._pending_commands.values():
             if now - pending.since_s > SLOW_ANSWER_S:
-                waited = fixed(now - pending.since_s, 0, "s")
-                return Notice(f"{pending.label}: no answer from the engine for {waited}", None)
+                wait_text = fixed(now - pending.since_s, 0, "s")
+                return Notice(f"{pending.label}: no answer from the engine for {wait_text}", None)
         welcome = self._view.welcome
         if welcome is not None and self._is_catching_up and welcome.last_seq - self.last_seq > MANY_ROWS:
             return Notice(f"Reading the session: row {self.last_seq:,} of {welcome.last_seq:,}", None)

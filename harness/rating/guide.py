@@ -51,6 +51,9 @@ GUIDE: dict[Category, GuideText] = {
     for name, text in _FILE["categories"].items()
 }
 RULES: tuple[str, ...] = tuple(_FILE["rules"])
+CUT_OFF = "cut off at the time limit"
+OTHER_WORDS = "the device heard other words"
+"""Facts about a response, in the words of every screen and page."""
 SUB_FLAG_TEXTS: dict[SubFlag, str] = {SubFlag(name): text for name, text in _FILE["sub_flags"].items()}
 FLAG_TEXTS: dict[Flag, str] = {Flag(name): text for name, text in _FILE["flags"].items()}
 """The text on each flag: why a response is put aside."""

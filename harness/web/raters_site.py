@@ -32,7 +32,7 @@ from harness.model.numbers import NOTHING, counted, fixed, seconds
 from harness.model.trial import Recognition
 from harness.rating.aid import AidState
 from harness.rating.desk import Desk
-from harness.rating.guide import FLAG_TEXTS, GUIDE, LABELS, RULES, SUB_FLAG_TEXTS, effect_text
+from harness.rating.guide import CUT_OFF, FLAG_TEXTS, GUIDE, LABELS, OTHER_WORDS, RULES, SUB_FLAG_TEXTS, effect_text
 from harness.rating.items import Item
 from harness.rating.rater_queue import has_partial_assignment
 from harness.rating.rating_room import RatingRoom
@@ -256,9 +256,9 @@ def _facts(item: Item) -> tuple[str, ...]:
     is_played = item.exercise is None
     facts = (
         (is_played, f"asked {item.attempts} times; waits before: {waits}" if item.attempts > 1 else "asked once"),
-        (is_played and item.recognition is Recognition.NO, "other words were heard"),
+        (is_played and item.recognition is Recognition.NO, OTHER_WORDS),
         (is_played and bool(began), began),
-        (is_played and item.truncated, "the response continues after the recording's end"),
+        (is_played and item.truncated, CUT_OFF),
         (item.core_capability, "a core capability: every device must be able to do this"),
     )
     return tuple(words for applies, words in facts if applies)

@@ -72,7 +72,7 @@ async def test_earlier_responses_are_opened_by_steps_and_by_words_and_changed(se
         await press(pilot, "right", "right")
         assert app.desk.view.item == waiting
         await press(pilot, "e", then="Words from the query")
-        await press_until(pilot, shows(pilot, "Which one do you want to open again?"), *"hum", "enter")
+        await press_until(pilot, shows(pilot, "Which response do you want to open again?"), *"hum", "enter")
         await press_until(pilot, lambda: app.desk.view.is_reopened, "1")
         await press(pilot, "3")
         first, _, last = rows(session)
@@ -106,10 +106,10 @@ async def test_leaving_after_a_failed_save_says_so(session: Path) -> None:
     (session / "judgments.sqlite").mkdir()
     async with sitting(seated(session)) as (app, pilot):
         await press(pilot, "1")
-        assert (app.sitting.status, "0 done, 12 left" in screen_text(pilot)) == (3, True)
+        assert (app.sitting.exit_status, "0 done, 12 left" in screen_text(pilot)) == (3, True)
         (session / "judgments.sqlite").rmdir()
         await press(pilot, "1")
-        assert (app.sitting.status, "1 done, 11 left" in screen_text(pilot)) == (0, True)
+        assert (app.sitting.exit_status, "1 done, 11 left" in screen_text(pilot)) == (0, True)
         (session / "judgments.sqlite").rename(session / "away")
         (session / "judgments.sqlite").mkdir()
         await press(pilot, "2", "q")
@@ -206,7 +206,7 @@ async def test_the_aid_leads_to_a_category_that_is_saved_with_its_path(session: 
         assert "(known)" in screen_text(pilot)
         await press(pilot, "question_mark")
         assert "of at most" not in screen_text(pilot), "its key closes it, too"
-        await press(pilot, "question_mark", "b", then="That makes it  Slot request")
+        await press(pilot, "question_mark", "b", then="Result  Slot request")
         await press(pilot, "backspace", then="of at most")
         assert rows(session) == []
         await press(pilot, "c", "enter")

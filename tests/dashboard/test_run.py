@@ -55,7 +55,7 @@ async def test_a_run_can_be_paused_and_resumed(tmp_path: Path, size: tuple[int, 
 @sizes
 async def test_skip_requires_a_reason(tmp_path: Path, size: tuple[int, int]) -> None:
     async with opened(double(tmp_path), size) as (engine, _, pilot):
-        await press_until(pilot, shows(pilot, "Please write something"), "s", "enter")
+        await press_until(pilot, shows(pilot, "Type a text"), "s", "enter")
         assert engine.commands(Skip) == []
         await press_until(pilot, lambda: engine.commands(Skip), *"dog", "enter")
         (sent,) = engine.commands(Skip)

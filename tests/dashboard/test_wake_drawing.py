@@ -215,7 +215,7 @@ def test_without_pings_the_clock_error_is_that_of_the_delays() -> None:
 
 def test_a_device_shows_no_limit_on_queries() -> None:
     declared = DeclaredCriteria(Limits(max_first_sound_p95_ms=900, max_false_reject_share=0.1))
-    limits = limits_by_device(View(Progress(), WakeProgress((DeviceWake("kitchen"),)), declared=declared))
+    limits = limits_by_device(View(Progress(), WakeProgress((DeviceWake("kitchen"),)), criteria=declared))
     assert {device: list(device_limits) for device, device_limits in limits.items()} == {
         "kitchen": ["max_false_reject_share"],
         "": ["max_first_sound_p95_ms"],
@@ -237,7 +237,7 @@ def test_long_names_of_devices_stay_different() -> None:
 def test_limits_are_decided_once_all_is_played() -> None:
     device = DeviceWake("kitchen", ratio_with_intervals(Share(6, 20), Speakers()))
     declared = DeclaredCriteria(Limits(max_false_reject_share=0.1))
-    view = View(Progress(), WakeProgress((device,)), declared=declared)
+    view = View(Progress(), WakeProgress((device,)), criteria=declared)
     for word, verdict in ((StateWord.WAITING, LimitVerdict.OPEN), (StateWord.FINISHED, LimitVerdict.FAIL)):
         limits = limits_by_device(replace(view, state=StateChanged(word, 0.0)))
         assert limits["kitchen"]["max_false_reject_share"].verdict is verdict

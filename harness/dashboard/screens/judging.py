@@ -107,7 +107,7 @@ class AidPanel(Panel):
         state, question = self._state, self._state.question
         if question is None:
             return Text()
-        text = Text(f"{state.number} of at most {state.max_questions}  ", style=palette.QUIET)
+        text = Text(f"Question {state.number} of at most {state.max_questions}  ", style=palette.QUIET)
         text.append(plain_text(question.text), style=f"bold {palette.YELLOW}")
         for answer in question.answers:
             text.append(f"\n  {answer.key} ", style=f"bold {palette.BLUE}")
@@ -120,7 +120,7 @@ class AidPanel(Panel):
         ending = self._state.ending
         if ending is None:
             return Text()
-        text = Text("That makes it  ", style=palette.QUIET)
+        text = Text("Result  ", style=palette.QUIET)
         if ending.category is not None:
             text.append(LABELS[ending.category], style=f"bold {palette.GREEN}")
             if ending.sub_flags:
@@ -144,9 +144,9 @@ def _step_line(step: AidStep) -> Text:
 
 CURSOR_INTERVAL_S = 1 / 15
 """Interval at which the cursor moves in the shape of a sound."""
-# Least number of lines, and the class of judging.tcss from there on.
 HEIGHT_CLASSES = [(0, "-tiny"), (16, "-flat"), (23, "-low"), (28, "-tall"), (36, "-high")]
-MAX_FOUND = 9
+"""Number of lines from which a class of judging.tcss applies."""
+MAX_CHOICES = 9
 """Number of earlier responses that are offered at once; a digit selects one."""
 ACTIONS_ANYWHERE = {RaterAction.UNDO, RaterAction.GUIDE, RaterAction.QUIT, RaterAction.RELEASE_HELD, *NEWER}
 ITEM_ACTIONS = frozenset(RaterAction) - ACTIONS_ANYWHERE
@@ -197,15 +197,15 @@ class JudgingScreen(Screen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        self._listening = ItemSounds(self._room, self._player, self.post_message)
+        self._sounds = ItemSounds(self._room, self._player, self.post_message)
         self._cursor = self.set_interval(CURSOR_INTERVAL_S, self._move_cursor, pause=True)
-        self._refreshing = RefreshThread(self._room, self.post_message)
+        self._refresh_thread = RefreshThread(self._room, self.post_message)
         self.show()
 
     def close(self) -> None:
         """Ends the threads: they post nothing more. Call it before the app ends."""
-        self._refreshing.close()
-        self._listening.close()
+        self._refresh_thread.close()
+        self._sounds.close()
 
     # What is shown
 
@@ -248,11 +248,11 @@ class JudgingScreen(Screen[None]):
         if self._auto_play:
             self._play(ItemSound.RESPONSE)
         else:
-            self._listening.read(item)
+            self._sounds.read(item)
 
     def _show_keys(self, view: SittingView) -> None:
-        playing = self._listening.playing is not None
-        keys = offered_keys(view, self._rater_keys, sounds=self._listening.has_player, playing=playing)
+        playing = self._sounds.playing is not None
+        keys = offered_keys(view, self._rater_keys, sounds=self._sounds.has_player, playing=playing)
         self.query_one(KeyBar).show(keys)
 
     def _list_waiting(self) -> tuple[str, ...]:
@@ -301,7 +301,7 @@ class JudgingScreen(Screen[None]):
     def _carry_out(self, action: RaterAction) -> None:
         if action in ITEM_ACTIONS and self._item is None:
             return
-        desk, level = self._desk, self._desk.view.draft.confidence or 0
+        desk, confidence = self._desk, self._desk.view.draft.confidence or 0
         methods: dict[RaterAction, Callable[[], object]] = {
             RaterAction.PLAY: lambda: self._play(ItemSound.RESPONSE),
             RaterAction.PLAY_SLOWER: lambda: self._play(ItemSound.SLOWER),
@@ -316,17 +316,17 @@ class JudgingScreen(Screen[None]):
             RaterAction.HOLD: lambda: self._save(desk.hold),
             RaterAction.FLAG: self._choose_flag,
             RaterAction.COMMENT: self._ask_comment,
-            RaterAction.CONFIDENCE: lambda: desk.set_confidence(min(3, level + 1)),
+            RaterAction.CONFIDENCE: lambda: desk.set_confidence(min(3, confidence + 1)),
             RaterAction.SUB_FLAG: self._choose_sub_flag,
             RaterAction.AID: self._open_aid,
             RaterAction.GUIDE: lambda: self.app.push_screen(ReadingPanel(guide_text(self._rater_keys))),
             RaterAction.RELEASE_HELD: desk.release_held,
-            RaterAction.QUIT: lambda: self.app.exit(self.status),
+            RaterAction.QUIT: lambda: self.app.exit(self.exit_status),
         }
         methods[action]()
 
     @property
-    def status(self) -> int:
+    def exit_status(self) -> int:
         """The exit status: 3 if the last judgment is not saved."""
         return 3 if self.has_class("-troubled") else 0
 
@@ -390,8 +390,8 @@ class JudgingScreen(Screen[None]):
         )
 
     def _choose_sub_flag(self) -> None:
-        flags, chosen = tuple(SubFlag), self._desk.view.draft.sub_flags
-        words = tuple(f"{'✓' if sub_flag in chosen else ' '} {SUB_FLAG_TEXTS[sub_flag]}" for sub_flag in flags)
+        flags, chosen_flags = tuple(SubFlag), self._desk.view.draft.sub_flags
+        words = tuple(f"{'✓' if sub_flag in chosen_flags else ' '} {SUB_FLAG_TEXTS[sub_flag]}" for sub_flag in flags)
         self._ask(
             ChoicePanel("Which sub-flag do you want to set? Choose it again to clear it.", words),
             lambda index: self._desk.toggle_sub_flag(flags[index]),
@@ -418,10 +418,11 @@ class JudgingScreen(Screen[None]):
                 self._set_notice("none of your responses contain these words")
                 self.show()
                 return
-            choices = responses[:MAX_FOUND]
-            more = f" ({len(responses) - len(choices)} more: give more words)" if len(responses) > len(choices) else ""
+            choices = responses[:MAX_CHOICES]
+            more_count = len(responses) - len(choices)
+            more = f" ({more_count} more: add words to narrow the search)" if more_count else ""
             lines = tuple(reopenable_in_words(response) for response in choices)
-            panel = ChoicePanel(f"Which one do you want to open again?{more}", lines)
+            panel = ChoicePanel(f"Which response do you want to open again?{more}", lines)
             self.app.push_screen(panel, lambda index: on_choice(choices, index))
 
         def on_choice(choices: Sequence[ReopenableItem], index: int | None) -> None:
@@ -451,31 +452,31 @@ class JudgingScreen(Screen[None]):
         self._stop_sound()
         if self._item is None:
             return
-        if not self._listening.has_player:
+        if not self._sounds.has_player:
             self._set_notice("there is no sound here; judge the text, or use a computer with a loudspeaker")
             return
         self._played_id = self._item.id
-        self._listening.play(self._item, sound)
+        self._sounds.play(self._item, sound)
         self._cursor.resume()
 
     def _stop_sound(self) -> None:
-        self._add_play(self._listening.stop())
+        self._add_play(self._sounds.stop())
 
     def _add_play(self, heard_ms: int | None) -> None:
         """Passes a play to the desk (None: not of the response). Stops the cursor if nothing plays."""
         if heard_ms:
             self._desk.record_play(heard_ms, began=True, item_id=self._played_id)
-        if self._listening.playing is None:
+        if self._sounds.playing is None:
             self._cursor.pause()
             self.query_one(MovingWave).move_cursor("", None)
 
     def _move_cursor(self) -> None:
-        playing = self._listening.playing
+        playing = self._sounds.playing
         if playing is not None:
-            self.query_one(MovingWave).move_cursor(playing.value, self._listening.position_s)
+            self.query_one(MovingWave).move_cursor(playing.value, self._sounds.position_s)
 
     def _toggle_auto_play(self) -> None:
-        if not self._listening.has_player:
+        if not self._sounds.has_player:
             self._set_notice("there is no sound here")
             return
         self._auto_play = not self._auto_play
@@ -489,14 +490,14 @@ class JudgingScreen(Screen[None]):
 
     def on_sound_ended(self, message: SoundEnded) -> None:
         message.stop()
-        self._add_play(self._listening.end_play(message))
+        self._add_play(self._sounds.end_play(message))
         if message.fault:
             self._set_notice(f"the sound failed: {message.fault}; play again to retry")
         self._redraw()
 
     def on_sound_failed(self, message: SoundFailed) -> None:
         message.stop()
-        self._add_play(self._listening.end_play(SoundEnded(message.number, "")))
+        self._add_play(self._sounds.end_play(SoundEnded(message.number, "")))
         if self._item is not None and message.item_id == self._item.id:
             problem = f"{message.what}. {message.remedy}".rstrip(". ")
             wave = self.query_one(MovingWave)

@@ -99,14 +99,14 @@ class MonitorRows(RowList):
         self.refresh()
 
     def on_resize(self) -> None:
-        self._choose_last()
+        self._scroll_to_newest()
 
     def _apply_filter(self) -> None:
         self._shown_rows = [row for row in self._all_rows if not (self.only_unmapped and row.mapped)]
         self.fit()
-        self._choose_last()
+        self._scroll_to_newest()
 
-    def _choose_last(self) -> None:
+    def _scroll_to_newest(self) -> None:
         if self.is_following:
             self.call_after_refresh(self.scroll_end, animate=False)
 
@@ -192,7 +192,7 @@ class MonitorApp(App[None]):
         # The most important comes first: a narrow screen cuts the end.
         parts = (
             (True, f"lines {monitor.lines}, not mapped {monitor.unmapped}"),
-            (not self._rows.is_following, f"PAUSED, {self._rows.waiting_count} wait"),
+            (not self._rows.is_following, f"PAUSED, {self._rows.waiting_count} waiting"),
             (self._rows.only_unmapped, "unmapped only"),
             (source.queue.lost_bytes, f"{source.queue.lost_bytes} bytes arrived too fast"),
             (source.ended, "ended"),

@@ -21,10 +21,10 @@ from harness.dashboard.watch import AnswerCallback, View
 from harness.dashboard.widgets.bars import (
     GoneBanner,
     NoticeLine,
-    Painted,
     ProgressLine,
     StateLine,
     StateWordBanner,
+    TextWidget,
     TitleLine,
     ViewWidget,
 )
@@ -50,7 +50,7 @@ class Sheet(Screen[None]):
     def show(self, view: View) -> None:
         """Draws a new view: the lines about the session, and the answer to the last command. Screens draw the rest."""
         self._view = view
-        for widget in self.query(Painted):
+        for widget in self.query(TextWidget):
             if isinstance(widget, ViewWidget):
                 widget.show_view(view)
         self.query_one(NoticeLine).show(view.notice)
@@ -75,7 +75,7 @@ class Sheet(Screen[None]):
         """
         view = self._view
         if view is not None and view.welcome is not None and not view.welcome.has_monitor:
-            self.post_notice("this bench has no monitor to replay on (`monitor:` in the bench)")
+            self.post_notice("the bench has no monitor to replay on: add `monitor:` to it")
         elif view is not None and clip is None:
             self.post_notice("the sound around this event is not stored yet, or there was no microphone")
         elif view is not None and clip is not None:
@@ -217,7 +217,7 @@ class LinePrompt(Panel):
             self._set_notice(f"Not accepted: {error}.")
             return
         if self._required and not line:
-            self._set_notice("Please write something, or press escape.")
+            self._set_notice("Type a text, or press escape.")
             return
         self.dismiss(line)
 

@@ -102,7 +102,7 @@ class SpeakingPanel(QuestionPanel):
     """What a person at the bench is asked to say, in letters that are read from 2 m."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("x", "misspoke", "That was wrong"),
+        Binding("x", "misspoke", "I misspoke"),
         Binding("escape", "leave", "Look behind"),
         Binding("question_mark,f1", "app.help", "Help"),
     ]
@@ -116,7 +116,7 @@ class SpeakingPanel(QuestionPanel):
         with Vertical():
             yield TextBlock(id="about")
             yield LargeText()
-            yield Static(key_words((("x", "that was wrong"), ("escape", "behind")), "   "), markup=False)
+            yield Static(key_words((("x", "I misspoke"), ("escape", "look behind")), "   "), markup=False)
 
     def show(self, view: View) -> None:
         prompt = view.state.prompt if view.state is not None else None
@@ -147,7 +147,7 @@ class AskingPanel(QuestionPanel):
     DEFAULT_CSS = """
     AskingPanel > Vertical { border: heavy $warning; }
     AskingPanel Input { display: none; margin-top: 1; }
-    AskingPanel.-heard Input { display: block; }
+    AskingPanel.-detail Input { display: block; }
     """
 
     def __init__(self, question: QuestionKey, operator: str) -> None:
@@ -163,7 +163,7 @@ class AskingPanel(QuestionPanel):
         with Vertical():
             yield Static(Text(self._wording.title, style=f"bold {palette.YELLOW}"), markup=False)
             yield TextBlock(id="about")
-            yield Static(key_words((*keys, ("escape", "behind")), "   "), id="keys", markup=False)
+            yield Static(key_words((*keys, ("escape", "look behind")), "   "), id="keys", markup=False)
             yield VerbatimInput(placeholder=self._wording.hint)
             yield Static(id="said", markup=False)
 
@@ -210,7 +210,7 @@ class AskingPanel(QuestionPanel):
         if is_accepted and answer is not None:
             self._answer_value = answer.value
             if answer.wants_detail:
-                self.add_class("-heard")
+                self.add_class("-detail")
                 self.query_one(VerbatimInput).focus()
             else:
                 self._send("")
@@ -225,8 +225,8 @@ class AskingPanel(QuestionPanel):
             self._set_notice(f"Not accepted: {error}.", palette.RED)
 
     def action_leave(self) -> None:
-        if self.has_class("-heard"):
-            self.remove_class("-heard")
+        if self.has_class("-detail"):
+            self.remove_class("-detail")
             self.set_focus(None)
         else:
             super().action_leave()

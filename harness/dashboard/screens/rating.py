@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from rich.text import Text
 from textual import events
@@ -22,13 +22,13 @@ from harness.dashboard.messages import CommandWanted, new_id
 from harness.dashboard.rating_words import DIGIT_ROW, NEEDS_SHIFT, AzertyDigitCheck, key_name
 from harness.dashboard.screens.panels import ChoicePanel, LinePrompt, Sheet
 from harness.dashboard.watch import View
-from harness.dashboard.widgets.bars import GoneBanner, KeyBar, NoticeLine, Painted, Showing, StateStrip, TextLine
+from harness.dashboard.widgets.bars import GoneBanner, KeyBar, NoticeLine, StateStrip, TextLine, TextWidget, ValueWidget
 from harness.dashboard.widgets.response import ClipShape, transcript_text
 from harness.dashboard.wording import query_text
 from harness.model.feed import Answered, Judge
 from harness.model.judgment import CATEGORY_LETTERS, Category, Judgment, JudgmentStatus
 from harness.model.numbers import seconds
-from harness.rating.guide import FLAG_TEXTS, GUIDE, KEYS, LABELS, RULES
+from harness.rating.guide import CUT_OFF, FLAG_TEXTS, GUIDE, KEYS, LABELS, RULES
 from harness.rating.items import Subject, new_row, withdrawal
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import FirstResponse
@@ -37,16 +37,16 @@ from harness.statistics.text import measured
 
 def own_judgment(item: FirstResponse, rater: str) -> Judgment | None:
     """The rater's latest judgment of a response; None without one."""
-    own = [judgment for judgment in item.judgments if name_key(judgment.rater) == name_key(rater)]
-    return own[-1] if own else None
+    own_judgments = [judgment for judgment in item.judgments if name_key(judgment.rater) == name_key(rater)]
+    return own_judgments[-1] if own_judgments else None
 
 
-def responses_to_judge(progress: Progress, rater: str, given: Sequence[Judgment] = ()) -> tuple[FirstResponse, ...]:
+def responses_to_judge(progress: Progress, rater: str, own_rows: Sequence[Judgment] = ()) -> tuple[FirstResponse, ...]:
     """Responses that this rater has not judged, in the order of playing; skipped ones last, as they were skipped.
 
-    given: the rater's rows of this sitting, oldest first.
+    own_rows: the rater's rows of this sitting, oldest first.
     """
-    positions = {judgment.id: number for number, judgment in enumerate(given, start=1)}
+    positions = {judgment.id: number for number, judgment in enumerate(own_rows, start=1)}
     unjudged: list[FirstResponse] = []
     postponed: list[tuple[int, FirstResponse]] = []
     for trial in progress.trials:
@@ -75,7 +75,7 @@ LETTERS = {**CATEGORY_LETTERS, Category.SLOT_REQUEST: "t", Category.CORRECT_REJE
 BY_LETTER = {letter: category for category, letter in LETTERS.items()}
 
 
-class CategoryKeys(Painted):
+class CategoryKeys(TextWidget):
     """A line for each category: key, name, and what it means."""
 
     DEFAULT_CSS = f"CategoryKeys {{ height: {len(KEYS)}; padding: 0 1; }}"
@@ -93,7 +93,7 @@ class CategoryKeys(Painted):
         )
 
 
-class ItemText(Showing[tuple[FirstResponse | None, int, str]]):
+class ItemText(ValueWidget[tuple[FirstResponse | None, int, str]]):
     """The query, the times and the comment, cut to four lines. The sound is what raters judge.
 
     Its value: the response (None without one), the number of all responses, and the comment.
@@ -116,7 +116,7 @@ class ItemText(Showing[tuple[FirstResponse | None, int, str]]):
             ("  (our transcription)\n", palette.QUIET),
             ("       ", palette.QUIET),
             (times, palette.QUIET),
-            (" · cut at the limit" if item.truncated else "", palette.ORANGE),
+            (f" · {CUT_OFF}" if item.truncated else "", palette.ORANGE),
             (" · a core capability" if item.trial.core_capability else "", palette.YELLOW),
             ("\nnote   " if comment else "\n", palette.QUIET),
             (plain_text(comment), palette.YELLOW),
@@ -232,7 +232,9 @@ class RatingScreen(Sheet):
         )
         self.query_one("#rated", TextLine).write(text)
 
-    def _judge(self, label: str, status: JudgmentStatus, category: Category | None = None, **more: Any) -> None:
+    def _judge(
+        self, label: str, status: JudgmentStatus, category: Category | None = None, flags: tuple[str, ...] = ()
+    ) -> None:
         """Saves a row, unless there is nothing to judge or the last key is not saved yet."""
         if self._item is None or self._pending_judgment is not None:
             return
@@ -246,7 +248,7 @@ class RatingScreen(Sheet):
             comment=self._comment,
             plays=self._plays,
             time_to_answer_s=self._presence.time_to_answer_s,
-            **more,
+            flags=flags,
         )
         self._save(row, label)
 
@@ -279,32 +281,32 @@ class RatingScreen(Sheet):
         self._judge("left for later", JudgmentStatus.SKIPPED)
 
     def action_flag(self) -> None:
-        item_key = _item_id(self._item)
+        item_id = _item_id(self._item)
 
         def on_chosen(index: int | None) -> None:
             if index is None or self._item is None or self._pending_judgment is not None:
                 return
-            if _item_id(self._item) == item_key:
+            if _item_id(self._item) == item_id:
                 flag, _ = FLAGS[index]
                 self._judge("put aside", JudgmentStatus.FLAGGED, flags=(flag.value,))
             else:
                 self.post_notice("that response is no longer on screen; nothing was done")
 
-        if item_key is not None:
+        if item_id is not None:
             self.app.push_screen(
                 ChoicePanel("Put this response aside. Why?", tuple(text for _, text in FLAGS)), on_chosen
             )
 
     def action_comment(self) -> None:
-        item_key = _item_id(self._item)
+        item_id = _item_id(self._item)
 
         def on_written(line: str | None) -> None:
-            if line is not None and _item_id(self._item) == item_key:
+            if line is not None and _item_id(self._item) == item_id:
                 self._comment = line
                 if self._view is not None:
                     self.show(self._view)
 
-        if item_key is not None:
+        if item_id is not None:
             prompt = LinePrompt("Comment, saved with the next judgment", required=False, line=self._comment)
             self.app.push_screen(prompt, on_written)
 

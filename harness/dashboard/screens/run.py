@@ -92,7 +92,7 @@ class RunScreen(Sheet):
         self.query_one(LastResponse).show(view.progress, folder)
         self.set_class(any(trial.trial.expects is not None for trial in view.progress.trials), "-frames")
         self.query_one(FramePanel).show(view.progress)
-        self.query_one(TotalsPanel).show(view.progress_for_limits, view.wake, view.declared)
+        self.query_one(TotalsPanel).show(view.progress_for_limits, view.wake, view.criteria)
         self.query_one(KeyBar).show(WAKE_KEYS if view.wake.planned else KEYS)
 
     def add_events(self, lines: Sequence[EventLine]) -> None:

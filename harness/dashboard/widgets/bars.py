@@ -29,10 +29,10 @@ from harness.session.figures.trials import TrialProgress
 from harness.session.wording import cut, interrupted_in_words
 
 
-class Painted(Widget):
+class TextWidget(Widget):
     """A widget that draws text. Subclasses set their value and call `refresh`; `paint` returns the text for a size."""
 
-    DEFAULT_CSS = "Painted { text-wrap: nowrap; text-overflow: ellipsis; }"
+    DEFAULT_CSS = "TextWidget { text-wrap: nowrap; text-overflow: ellipsis; }"
 
     def paint(self, width: int, height: int) -> Text:
         raise NotImplementedError
@@ -44,8 +44,8 @@ class Painted(Widget):
 T = TypeVar("T")
 
 
-class Showing(Painted, Generic[T]):
-    """Shows one value, painted again when it changes; empty before the first. Subclasses define `draw`."""
+class ValueWidget(TextWidget, Generic[T]):
+    """Shows one value, drawn again when it changes; empty before the first. Subclasses define `draw`."""
 
     has_variable_height: ClassVar[bool] = False
     """Whether its height depends on its value."""
@@ -186,7 +186,7 @@ def large_letters(text: str) -> list[str]:
     return ["".join("██" if dot == "#" else "  " for dot in row) for row in _dot_rows(text)]
 
 
-class LargeText(Showing[tuple[str, str, str]]):
+class LargeText(ValueWidget[tuple[str, str, str]]):
     """Where to stand, what to do, and what to say: the last in the largest letters for which there is room."""
 
     def draw(self, value: tuple[str, str, str], width: int, height: int) -> Text:
@@ -247,7 +247,7 @@ TIMED_STATES = frozenset({StateWord.LISTENING, StateWord.ASKING, StateWord.INTER
 
 def state_words(view: View) -> tuple[str, str]:
     """The word for the state, which is shown in large letters, and its colour."""
-    if view.gone is not None:
+    if view.gone_reason is not None:
         return "ENGINE GONE", palette.RED
     if view.state is None:
         return "CONNECTING", palette.QUIET
@@ -261,8 +261,8 @@ def state_words(view: View) -> tuple[str, str]:
 def state_line(view: View) -> str:
     """Trial, attempt, query and reason, escaped."""
     state = view.state
-    if view.gone is not None:
-        return view.gone
+    if view.gone_reason is not None:
+        return view.gone_reason
     if state is None:
         return "waiting for the engine"
     parts = list(_operator_prompts(view, state))
@@ -305,7 +305,7 @@ def _operator_prompts(view: View, state: StateChanged) -> Iterator[str]:
         yield "pauses after this attempt"
 
 
-class StateWordBanner(Showing[tuple[str, str]]):
+class StateWordBanner(ValueWidget[tuple[str, str]]):
     """The state in letters of five lines, or of three if there is little room."""
 
     DEFAULT_CSS = "StateWordBanner { height: 3; padding: 0 1; }"
@@ -323,7 +323,7 @@ class StateWordBanner(Showing[tuple[str, str]]):
         return Text("\n".join(rows), style=colour)
 
 
-class TextLine(Painted):
+class TextLine(TextWidget):
     """One line of text."""
 
     DEFAULT_CSS = "TextLine { height: 1; padding: 0 1; }"
@@ -380,7 +380,7 @@ class StateLine(TextLine):
         self.write(Text(state_line(view), style=palette.TEXT))
 
 
-class ProgressLine(Showing[tuple[float | None, str]]):
+class ProgressLine(ValueWidget[tuple[float | None, str]]):
     """A bar, the count and the time left."""
 
     DEFAULT_CSS = "ProgressLine { height: 1; padding: 0 1; }"
@@ -416,7 +416,7 @@ class NoticeLine(TextLine):
         self.write(Text(plain_text(notice.text, 160), style=colour))
 
 
-class KeyBar(Showing[tuple[tuple[str, str], ...]]):
+class KeyBar(ValueWidget[tuple[tuple[str, str], ...]]):
     """The keys that work here, always on screen, wrapped onto several lines if needed. keys: the first ones."""
 
     DEFAULT_CSS = "KeyBar { height: auto; min-height: 1; max-height: 4; padding: 0 1; background: $panel; }"
@@ -428,13 +428,13 @@ class KeyBar(Showing[tuple[tuple[str, str], ...]]):
 
     def draw(self, value: tuple[tuple[str, str], ...], width: int, height: int) -> Text:
         lines, line = [], Text()
-        for pair in value:
-            word = key_words((pair,), "")
-            if len(line) and line.cell_len + 2 + word.cell_len > width:
+        for key in value:
+            key_text = key_words((key,), "")
+            if len(line) and line.cell_len + 2 + key_text.cell_len > width:
                 lines.append(line)
                 line = Text()
             line.append("  " if len(line) else "")
-            line.append_text(word)
+            line.append_text(key_text)
         lines.append(line)
         return Text("\n").join(lines)
 
@@ -447,7 +447,7 @@ class StateStrip(TextLine):
         self.write(Text.assemble((word, f"bold {colour}"), (f"  {state_line(view)}", palette.QUIET)))
 
 
-class GoneBanner(Showing[tuple[str, str, str]]):
+class GoneBanner(ValueWidget[tuple[str, str, str]]):
     """What to do when the engine is gone; hidden while it runs."""
 
     DEFAULT_CSS = """
@@ -458,9 +458,9 @@ class GoneBanner(Showing[tuple[str, str, str]]):
     def show_view(self, view: View) -> None:
         folder = shell_word(view.welcome.session_folder) if view.welcome else "SESSION"
         lines = None
-        if view.gone is not None:
+        if view.gone_reason is not None:
             lines = (
-                f"The engine is gone: {view.gone}",
+                f"The engine is gone: {view.gone_reason}",
                 "Nothing that was logged is lost. To continue where it stopped:",
                 f"harness run resume {folder}",
             )
@@ -476,8 +476,12 @@ class GoneBanner(Showing[tuple[str, str, str]]):
 
     def draw(self, value: tuple[str, str, str], width: int, height: int) -> Text:
         headline, advice, command = value
-        rest = (f"{advice}\n", palette.TEXT), (command, f"bold {palette.YELLOW}")
-        return Text.assemble(f"{headline}\n", *rest, style=f"bold {palette.TEXT}")
+        return Text.assemble(
+            f"{headline}\n",
+            (f"{advice}\n", palette.TEXT),
+            (command, f"bold {palette.YELLOW}"),
+            style=f"bold {palette.TEXT}",
+        )
 
 
 ViewWidget = TitleLine | StateLine | StateWordBanner | ProgressLine | StateStrip | GoneBanner

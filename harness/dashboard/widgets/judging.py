@@ -13,12 +13,12 @@ from rich.text import Text
 
 from harness.base.foreign import MAX_PATH_CHARS, plain_text
 from harness.dashboard import palette
-from harness.dashboard.widgets.bars import Painted, Showing
+from harness.dashboard.widgets.bars import TextWidget, ValueWidget
 from harness.dashboard.widgets.response import draw_bars
 from harness.model.judgment import SUB_FLAGS_OF, Category, JudgmentStatus, RaterKeys
 from harness.model.numbers import NOTHING, fixed, seconds
 from harness.model.trial import Recognition
-from harness.rating.guide import GUIDE, LABELS, RULES, SUB_FLAG_TEXTS
+from harness.rating.guide import CUT_OFF, GUIDE, LABELS, OTHER_WORDS, RULES, SUB_FLAG_TEXTS
 from harness.rating.items import Item
 from harness.rating.view import ExerciseResult, SittingView, effect_in_words, judgment_in_words, visible_latency_s
 
@@ -28,7 +28,7 @@ LabelledRow = tuple[str, Text]
 """A label, "" for none, and what it labels."""
 
 
-class JudgedItem(Showing[SittingView]):
+class JudgedItem(ValueWidget[SittingView]):
     """The item in rows with labels. Long rows wrap if there is room, else they end in an ellipsis.
 
     The labels, in their order on screen:
@@ -113,8 +113,8 @@ def _facts(item: Item) -> Text:
     text = Text(" · ".join(filter(None, facts)), style=palette.QUIET)
     for applies, words, colour in (
         (item.core_capability, "a core capability", palette.YELLOW),
-        (item.truncated, "cut off: the response went on", palette.ORANGE),
-        (item.exercise is None and item.recognition is Recognition.NO, "other words were heard", palette.ORANGE),
+        (item.truncated, CUT_OFF, palette.ORANGE),
+        (item.exercise is None and item.recognition is Recognition.NO, OTHER_WORDS, palette.ORANGE),
     ):
         if applies:
             text.append(" · " if len(text) else "", style=palette.QUIET)
@@ -152,7 +152,7 @@ MIN_WIDTH_FOR_TESTS = 40
 """Least width, in columns, at which the guide's tests are shown."""
 
 
-class GuideKeys(Painted):
+class GuideKeys(TextWidget):
     """A line for each category. If there is room: the guide's test below each, and the general rules."""
 
     DEFAULT_CSS = f"GuideKeys {{ height: {len(Category)}; padding: 0 1; }}"
@@ -222,7 +222,7 @@ class GuideKeys(Painted):
 _WAVE_LABEL_WIDTH = 22
 
 
-class MovingWave(Painted):
+class MovingWave(TextWidget):
     """The name of the sound that plays and the time on the left, its shape on the right.
 
     The loudest moment has full height.
@@ -275,8 +275,11 @@ class MovingWave(Painted):
             text.append_text(left_cell)
             parts = [(line, palette.CYAN)]
             if cursor is not None:
-                played, rest = (line[:cursor], palette.CYAN), (line[cursor + 1 :], palette.RULE)
-                parts = [played, ("┃", f"bold {palette.YELLOW}"), rest]
+                parts = [
+                    (line[:cursor], palette.CYAN),
+                    ("┃", f"bold {palette.YELLOW}"),
+                    (line[cursor + 1 :], palette.RULE),
+                ]
             text.append_text(Text.assemble(*parts, "\n"))
         text.right_crop(1)  # the last line end
         return text
@@ -298,7 +301,7 @@ class MovingWave(Painted):
         return min(shape_width - 1, int(self._position_s / self._length_s * shape_width))
 
 
-class Explanation(Showing[ExerciseResult]):
+class Explanation(ValueWidget[ExerciseResult]):
     """Whether the answer to an exercise is right, and why."""
 
     DEFAULT_CSS = "Explanation { height: 11; padding: 1 2; border-left: thick $primary; display: none; }"
@@ -327,7 +330,7 @@ class Explanation(Showing[ExerciseResult]):
 _MAX_WAITING_LINES = 5
 
 
-class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
+class SittingEnd(ValueWidget[tuple[SittingView, tuple[str, ...]]]):
     """The counts, what held items wait for, the pace, and what to do next. Its value: a view, and a text for each item
     that waits for its effect.
 
@@ -372,7 +375,7 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
         rows += [self._row("", f"· {plain_text(effect, 100)}") for effect in waiting[:_MAX_WAITING_LINES]]
         if len(waiting) > _MAX_WAITING_LINES:
             rows.append(self._row("", f"and {len(waiting) - _MAX_WAITING_LINES} more", palette.QUIET))
-        rows.append(self._row("", f"{self._release_key} judges them anyway, or answer with:"))
+        rows.append(self._row("", f"{self._release_key} judges them anyway. To report effects:"))
         rows.append(Text(_shell_lines(f"  harness report effects {self._sessions}", width), style=palette.TEXT))
         return rows
 

@@ -17,10 +17,11 @@ from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.dashboard import palette
 from harness.dashboard.messages import ClipRead
-from harness.dashboard.widgets.bars import Painted, Showing, named_title
+from harness.dashboard.widgets.bars import TextWidget, ValueWidget, named_title
 from harness.model.errors import LogError
 from harness.model.numbers import seconds
 from harness.model.record import Clip
+from harness.rating.guide import CUT_OFF
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import FirstResponse
 from harness.session.log.clips import clip_samples
@@ -65,7 +66,7 @@ def draw_bars(values: npt.NDArray[np.float32], width: int, height: int) -> list[
     ]
 
 
-class ClipShape(Painted):
+class ClipShape(TextWidget):
     """The shape of a clip, which a thread reads once. The loudest moment has full height."""
 
     DEFAULT_CSS = "ClipShape { height: 3; }"
@@ -124,7 +125,7 @@ def transcript_text(response: FirstResponse | None, limit: int = 300) -> str:
     return f"“{plain_text(response.transcript, limit)}”" if response.transcript else "(no words found)"
 
 
-class ResponseTimes(Showing[FirstResponse]):
+class ResponseTimes(ValueWidget[FirstResponse]):
     """Times and text of the response."""
 
     DEFAULT_CSS = "ResponseTimes { height: 1fr; text-wrap: wrap; }"
@@ -136,7 +137,7 @@ class ResponseTimes(Showing[FirstResponse]):
             (" · ", palette.QUIET),
             (seconds(response.clip.duration_s), palette.TEXT),
             (" long", palette.QUIET),
-            ("  cut" if response.truncated else "", palette.ORANGE),
+            (f" · {CUT_OFF}" if response.truncated else "", palette.ORANGE),
             ("\nour transcription: ", palette.QUIET),
             (transcript_text(response), palette.TEXT),
             style=palette.QUIET,

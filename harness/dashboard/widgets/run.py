@@ -15,7 +15,7 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.events import EventLine, LineTone
 from harness.dashboard.watch import DeclaredCriteria
-from harness.dashboard.widgets.bars import Painted, RowList, Showing, highlight, move_keys, named_title
+from harness.dashboard.widgets.bars import RowList, TextWidget, ValueWidget, highlight, move_keys, named_title
 from harness.dashboard.widgets.wake import device_names
 from harness.dashboard.wording import level, median_latency, query_text, share, wer
 from harness.model.feed import Meters
@@ -67,7 +67,7 @@ class EventLog(RowList):
         self._is_at_end = self._is_scroll_due or self.scroll_offset.y >= self.max_scroll_y
         events = list(self._events)
         for line in lines:
-            merged = line.after(events[-1]) if events else None
+            merged = line.merged_with(events[-1]) if events else None
             if merged is None:
                 events.append(line)
             else:
@@ -91,7 +91,7 @@ class EventLog(RowList):
 
     def line(self, index: int, width: int) -> Text:
         event = self._events[index]
-        text = Text(f"{event.clock} ", style=palette.RULE if width < 30 else palette.QUIET)
+        text = Text(f"{event.time_of_day} ", style=palette.RULE if width < 30 else palette.QUIET)
         text.append(event.text, style=_COLOURS[event.tone])
         return text
 
@@ -106,7 +106,7 @@ _STYLES: dict[PartMark, Style] = {
 }
 
 
-class FramePanel(Painted):
+class FramePanel(TextWidget):
     """A line for each intent and slot; its sign shows an error without colour."""
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -138,11 +138,15 @@ class FramePanel(Painted):
     def paint(self, width: int, height: int) -> Text:
         if self._trial is None or not self._attempts:
             return Text("none yet", style=palette.QUIET)
-        *before, last = self._attempts
-        head, *part_lines = _frame_lines(self._trial, last)
+        *earlier_attempts, last_attempt = self._attempts
+        head, *part_lines = _frame_lines(self._trial, last_attempt)
         if 1 + len(part_lines) > height:
             part_lines = _join_lines(part_lines, width)
-        lines = [head, *part_lines, *(_earlier_frame_line(self._trial, attempt) for attempt in reversed(before))]
+        lines = [
+            head,
+            *part_lines,
+            *(_earlier_frame_line(self._trial, attempt) for attempt in reversed(earlier_attempts)),
+        ]
         line_count = 1 + len(part_lines)
         if line_count > height:  # earlier attempts are left out without a word
             lines[height - 1 :] = [Text(f"… {line_count - height + 1} more lines", style=palette.QUIET)]
@@ -211,7 +215,7 @@ def level_cells(value_dbfs: float, width: int) -> float:
     return max(0.0, min(1.0, 1 - value_dbfs / MIN_DBFS)) * width
 
 
-class LevelMeters(Showing[Meters]):
+class LevelMeters(ValueWidget[Meters]):
     """Two bars from −80 to 0 dBFS; `│` marks the noise floor."""
 
     DEFAULT_CSS = "LevelMeters { height: 2; padding: 0 1; }"
@@ -250,7 +254,7 @@ NAME_WIDTH = 11
 """Width of the names of results, in columns."""
 
 
-class TotalsPanel(Painted):
+class TotalsPanel(TextWidget):
     """Rates with 95 % intervals; n/a where nothing was counted."""
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -260,10 +264,10 @@ class TotalsPanel(Painted):
         self._wake = WakeProgress()
         self._criteria = DeclaredCriteria()
 
-    def show(self, progress: Progress, wake: WakeProgress, declared: DeclaredCriteria | None = None) -> None:
-        """Shows new results. declared: None keeps the limits shown before."""
+    def show(self, progress: Progress, wake: WakeProgress, criteria: DeclaredCriteria | None = None) -> None:
+        """Shows new results. criteria: None keeps the limits shown before."""
         if progress != self._progress or wake is not self._wake:
-            self._progress, self._wake, self._criteria = progress, wake, declared or self._criteria
+            self._progress, self._wake, self._criteria = progress, wake, criteria or self._criteria
             name = plain_text(normalisation_of(progress), 40)
             first_words, _ = words_of_session(progress.totals, wake)
             has_words = bool(first_words.attempts)
@@ -443,7 +447,7 @@ class TrialList(RowList):
     def line(self, index: int, width: int) -> Text:
         trial = self._trials[index]
         is_selected = index == self._selected
-        outcome, colour = self._outcome(trial)
+        outcome, colour = self._outcome_text(trial)
         take = trial.counting or trial.current
         attempts = trial.attempts
         if attempts is None:  # it is not finished
@@ -481,7 +485,7 @@ class TrialList(RowList):
         return self._names
 
     @staticmethod
-    def _outcome(trial: TrialProgress) -> tuple[str, str]:
+    def _outcome_text(trial: TrialProgress) -> tuple[str, str]:
         if trial.state is TrialState.RUNNING:
             return "running", palette.BLUE
         if trial.rerun_asked:

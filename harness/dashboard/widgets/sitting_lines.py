@@ -6,7 +6,7 @@ from rich.text import Text
 
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
-from harness.dashboard.widgets.bars import Showing, TextLine, progress_bar
+from harness.dashboard.widgets.bars import TextLine, ValueWidget, progress_bar
 from harness.model.numbers import seconds, time_left
 from harness.rating.guide import SUB_FLAG_TEXTS
 from harness.rating.view import CONFIDENCE_TEXTS, SittingPhase, SittingView, repetition_text
@@ -40,7 +40,7 @@ class SittingTitle(TextLine):
         self.write(text)
 
 
-class SittingProgress(Showing[SittingView]):
+class SittingProgress(ValueWidget[SittingView]):
     """A bar, the counts, the pace and the time left."""
 
     DEFAULT_CSS = "SittingProgress { height: 1; padding: 0 1; }"
@@ -79,7 +79,7 @@ class MessageLine(TextLine):
         self.write(text)
 
 
-class Trouble(Showing[tuple[str, str]]):
+class Trouble(ValueWidget[tuple[str, str]]):
     """Why saving failed; hidden while it works."""
 
     DEFAULT_CSS = """

@@ -56,7 +56,7 @@ _ACCEPT_LIMITS = {
 def limits_by_device(view: View) -> dict[str, dict[str, DeclaredLimit]]:
     """The limits and tests of each device by their keys, by the rule that sets the exit status."""
     limits: dict[str, dict[str, DeclaredLimit]] = {}
-    for limit in limits_so_far(view.declared.limits, view.declared.stopping, view.progress_for_limits, view.wake):
+    for limit in limits_so_far(view.criteria.limits, view.criteria.stopping, view.progress_for_limits, view.wake):
         key, _, device = limit.name.removesuffix("]").partition("[")  # KEY[DEVICE]
         limits.setdefault(device, {})[key] = limit
     return limits
@@ -173,8 +173,8 @@ SPANS_S = (5.0, 10.0, 20.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 3600.0, 7200.0, 2
 LABEL_WIDTH = 9
 """Width of the text left of a timeline, in columns."""
 
-# Priority within one character: a later mark hides an earlier one.
-_RANK = (
+# Within one character, a later mark hides an earlier one.
+_DRAWING_ORDER = (
     MarkKind.AMBIENT,
     MarkKind.PROBE,
     MarkKind.HIT,
@@ -217,7 +217,7 @@ def timeline(marks: Sequence[TimelineMark], width: int, now_s: float | None = No
     cells: list[tuple[str, str]] = [("·", palette.RULE)] * columns
     if marks:
         begin_s = max(mark.end_s for mark in marks) - span
-        for kind in _RANK:
+        for kind in _DRAWING_ORDER:
             for mark in marks:
                 if mark.kind is kind and mark.end_s >= begin_s:
                     _draw_mark(mark, begin_s, span, cells)
@@ -281,7 +281,7 @@ class DeviceBlocks(RowList):
     def show(self, view: View, max_lines: int) -> None:
         """Shows a view. max_lines: lines of the screen for all blocks together."""
         width = max(20, self.scrollable_content_region.width)
-        source = (id(view.wake), view.declared, int(view.session_s), view.is_over, view.all_played, width, max_lines)
+        source = (id(view.wake), view.criteria, int(view.session_s), view.is_over, view.all_played, width, max_lines)
         if source == self._drawn_from:
             return
         # Keeps the view, so that no other object reuses its identity.
@@ -306,7 +306,7 @@ def block_rows(view: View, width: int, max_lines: int) -> list[Text]:
     """
     devices = view.wake.devices
     if not devices:
-        return [Text("no device listens yet", style=palette.QUIET)]
+        return [Text("no device is listening yet", style=palette.QUIET)]
     pairs = _with_short_names(view)
     comparison_rows = [line for pair in pairs for line in _comparison_lines(pair, width)]
     comparison_rows += [Text(words, palette.QUIET) for words in correction_note(view.comparisons)]
@@ -336,7 +336,7 @@ def _device_lines(
 ) -> list[Text]:
     """The block of a device. lines: number of lines for each rate."""
     ratio, rate = device.false_rejects, device.after_review
-    declared = view.declared.limits
+    limits_of_session = view.criteria.limits
     if lines == COMPACT:
         reject_words = [[f" FR    {percent(ratio.share.value)} ({percent_interval(ratio.any_time)})"]]
         accept_words = [[f" FA/h  {number(rate.per_hour)} ({number_interval(rate.any_time)})"]]
@@ -353,8 +353,8 @@ def _device_lines(
         for look in device.looks
         if look.false_accepts.any_time is not None
     ]
-    reject_top = scale_top(rejects, declared.max_false_reject_share, 1.0)
-    accept_top = scale_top(accepts, declared.max_false_accepts_per_hour)
+    reject_top = scale_top(rejects, limits_of_session.max_false_reject_share, 1.0)
+    accept_top = scale_top(accepts, limits_of_session.max_false_accepts_per_hour)
     head = _title_line(device, view, settings)
     if lines == COMPACT:
         head.append(f" · {hours(device.exposure_s)} heard", style=palette.QUIET)
@@ -502,11 +502,15 @@ def _rate_lines(
         if index == 0:
             text.stylize(f"bold {palette.TEXT}", 0, len(figure))
         text.append_text(plot[index])
-        mark = {lines - 1: "0", 0: scale}.get(index, "")  # a single line shows the scale
-        text.append(set_cell_size(f" {mark}", SCALE_WIDTH + 1), style=palette.QUIET)
+        scale_mark = ""
+        if index == 0:  # also of a single line
+            scale_mark = scale
+        elif index == lines - 1:
+            scale_mark = "0"
+        text.append(set_cell_size(f" {scale_mark}", SCALE_WIDTH + 1), style=palette.QUIET)
         # Most urgent first: the end may be cut off.
-        ordered = sorted(limit_texts, key=lambda limit: SEVERITY.index(limit[1]), reverse=True)
-        for position, (limit, verdict) in enumerate(ordered[index::lines]):
+        urgent_first = sorted(limit_texts, key=lambda limit: SEVERITY.index(limit[1]), reverse=True)
+        for position, (limit, verdict) in enumerate(urgent_first[index::lines]):
             text.append("  " if position else "", style=palette.QUIET)
             text.append(f"{limit} ", style=palette.TEXT)
             text.append(verdict.in_words.partition(",")[0], style=COLOURS[verdict])
