@@ -113,7 +113,7 @@ class WholeSession:
         for entry in later:
             figures.add_later(entry)
         if started is None:
-            raise InputError("the session has no plan", remedy="Check it: harness report show SESSION --check")
+            raise InputError("the session has no plan", remedy="Check the session: harness report show SESSION --check")
         listening_ids = {trial.id for trial in started.trials if trial.listening is not None}
         not_counted: dict[str, Outcome] = {
             trial_id: outcome
@@ -149,7 +149,7 @@ class WholeSession:
         if not self.devices:
             raise InputError(
                 "the session has no wake, command or ambient trials",
-                remedy="Nothing to export; try: harness report show",
+                remedy="See its results: harness report show SESSION",
             )
         if device is None:
             return self.devices

@@ -18,6 +18,7 @@ from harness.base.whole_file import disk_errors, write_atomically
 from harness.model.errors import LogError
 from harness.model.frozen import frozen
 from harness.model.numbers import fixed
+from harness.model.observation import weak_evidence_text
 from harness.model.record import Clip
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome, Trial
@@ -260,7 +261,7 @@ def _differing_case(
 def _event_case(event: UnmatchedWake, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
     score = "" if event.score is None else f", score {fixed(event.score, 2)}"
     why = f" ({plain_text(event.why, 200)})" if event.why else ""
-    weak = f"; weak evidence, inferred from {plain_text(event.inferred, 60)}" if event.inferred else ""
+    weak = weak_evidence_text(plain_text(event.inferred, 60), "; ")
     reviewer = f", by {plain_text(event.reviewed_by, 60)}" if event.reviewed_by else ""
     outside = "" if event.exposed else "; outside exposure: not counted"
     lines = (

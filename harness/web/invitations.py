@@ -274,6 +274,6 @@ def _parse_invitations(content: bytes, path: Path) -> InvitationData:
         raise InputError(
             f"the invitations file is damaged ({error})",
             place=Place(str(path)),
-            remedy="Delete it and invite the raters again. It contains no judgments",
+            remedy="Delete the file and invite the raters again; it contains no judgments",
         ) from error
     return invited

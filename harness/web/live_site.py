@@ -228,7 +228,7 @@ class LiveSessions:
         self._only_folder = only
         self._lock = threading.Lock()
         self._sessions: dict[str, LiveSession] = {}
-        self._unreached: tuple[tuple[str, str], ...] = ()
+        self._unreachable: tuple[tuple[str, str], ...] = ()
         self._is_stopping = threading.Event()
         self._find_sessions()
         self._thread = threading.Thread(target=self._watch, name="live sessions", daemon=True)
@@ -241,10 +241,10 @@ class LiveSessions:
             return tuple(reversed(self._sessions.values()))
 
     @property
-    def unreached(self) -> tuple[tuple[str, str], ...]:
+    def unreachable(self) -> tuple[tuple[str, str], ...]:
         """(folder, reason) of each engine that runs but does not answer."""
         with self._lock:
-            return self._unreached
+            return self._unreachable
 
     def session(self, key: str) -> LiveSession | None:
         return next((session for session in self.sessions if session.key == key), None)
@@ -261,10 +261,10 @@ class LiveSessions:
                 self._find_sessions()
             except (OSError, RecursionError) as error:  # the page shows the error, and the search continues
                 with self._lock:
-                    self._unreached = (("The search for sessions", f"fails: {error}"),)
+                    self._unreachable = (("The search for sessions failed", str(error)),)
 
     def _find_sessions(self) -> None:
-        unreached = []
+        unreachable = []
         for place in list_running():
             previous = self._sessions.get(place.folder)
             if self._only_folder is not None and Path(place.folder) != self._only_folder:
@@ -275,7 +275,7 @@ class LiveSessions:
             try:
                 session = LiveSession(place)
             except EngineError as error:
-                unreached.append((place.folder, str(error)))
+                unreachable.append((place.folder, str(error)))
                 continue
             with self._lock:
                 self._sessions.pop(place.folder, None)
@@ -283,7 +283,7 @@ class LiveSessions:
             if previous is not None:
                 previous.close()
         with self._lock:
-            self._unreached = tuple(unreached)
+            self._unreachable = tuple(unreachable)
 
 
 class LiveSite(BaseSite):
@@ -313,7 +313,7 @@ class LiveSite(BaseSite):
         visit = self._rater(request)
         session_values = [session.values() for session in self._sessions.sessions]
         return self._page(
-            "live.html", visit, sessions=session_values, unreached=self._sessions.unreached, now=_time_of_day()
+            "live.html", visit, sessions=session_values, unreachable=self._sessions.unreachable, now=_time_of_day()
         )
 
     def _session_page(self, request: Request) -> Response:

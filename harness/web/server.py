@@ -113,7 +113,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
     if not _is_loopback(options.address) and not tls and not options.insecure:
         raise InputError(
             f"{options.address} is open to other computers, and without TLS they can read what people send",
-            remedy="Give --tls-cert and --tls-key, or --insecure if a proxy or a private network protects the site",
+            remedy="Use --tls-cert and --tls-key, or --insecure if a proxy or a private network protects the site",
         )
     try:
         import uvicorn
@@ -223,7 +223,7 @@ def _listen(options: WebOptions) -> socket.socket:
 def _uses_tls(options: WebOptions) -> bool:
     """Whether the site itself uses TLS. Raises InputError if its certificate and key cannot be used together."""
     if (options.tls_cert is None) != (options.tls_key is None):
-        raise InputError("TLS needs a certificate and its key", remedy="Give both --tls-cert and --tls-key")
+        raise InputError("TLS needs a certificate and its key", remedy="Use --tls-cert and --tls-key together")
     if options.tls_cert is None:
         return False
     try:
@@ -233,7 +233,7 @@ def _uses_tls(options: WebOptions) -> bool:
         raise InputError(
             f"the certificate and its key cannot be used: {error.strerror if isinstance(error, OSError) else error}",
             place=Place(str(options.tls_cert)),
-            remedy="Use two PEM files that belong together; the key has no password",
+            remedy="Use a PEM certificate and its own PEM key, without a password",
         ) from error
     return True
 
@@ -249,7 +249,7 @@ def _parse_public_url(options: WebOptions) -> tuple[str, str] | None:
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
         raise InputError(
             f"{options.public_url!r} is not a site address",
-            remedy="Write it like https://raters.example, without a path",
+            remedy="Use an address such as https://raters.example, without a path",
         )
     return parts.scheme, parts.hostname
 

@@ -158,7 +158,7 @@ def surfaces(folder: Path) -> dict[str, Callable[[DeclaredLimit], bool]]:
 def on_dashboard(folder: Path) -> dict[str, LimitVerdict]:
     """The limits beside the figures of each device; the verdicts by the limits' full names."""
     whole = read_session(folder)
-    view = View(whole.progress, whole.wake.snapshot(), declared=read_criteria(folder))
+    view = View(whole.progress, whole.wake.snapshot(), criteria=read_criteria(folder))
     return {limit.name: limit.verdict for of_device in dashboard_limits(view).values() for limit in of_device.values()}
 
 
