@@ -41,7 +41,9 @@ def report_voice(bench: Path, device: str, *, at_most: int, minutes: float, as_j
     if as_json:
         fields = {"device": device, "phrase": phrase, "found": match is not None, "probe": probe}
         rows = [
-            picked(result.voice, "engine", "name") | picked(result, "heard", "said", "delay_s", "trouble")
+            picked(result.voice, "engine", "name")
+            | {"heard": result.wake_count, "said": result.call_count}
+            | picked(result, "delay_s", "trouble")
             for result in results
         ]
         click.echo(json.dumps({**fields, "voices": rows}, ensure_ascii=False, indent=2))
