@@ -41,12 +41,16 @@ class ShippedFile(click.Path):
     """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        path = Path(value)
-        if not path.is_absolute() and path.parts and path.parts[0] in ("devices", "scenarios"):
-            shipped = shipped_folder(path.parts[0]).joinpath(*path.parts[1:])
-            if not path.exists() and shipped.exists():
-                return shipped
-        return path
+        return existing_or_shipped(Path(value))
+
+
+def existing_or_shipped(path: Path) -> Path:
+    """The path, or the project's own file if nothing exists at a path below `devices/` or `scenarios/`."""
+    if not path.is_absolute() and path.parts and path.parts[0] in ("devices", "scenarios"):
+        shipped = shipped_folder(path.parts[0]).joinpath(*path.parts[1:])
+        if not path.exists() and shipped.exists():
+            return shipped
+    return path
 
 
 SHIPPED_FILE = ShippedFile()

@@ -15,6 +15,7 @@ from harness.base.plugins import pip_install
 from harness.base.user_text import refuse_same_names
 from harness.cli.options import (
     A_FOLDER,
+    SHIPPED_FILE,
     EnumChoice,
     FiniteRange,
     argument,
@@ -72,7 +73,7 @@ def new(
             "Utterances: a folder with seq.in, or a .jsonl, .csv, .trn or .txt file; repeatable.",
             required=True, type=PATH, metavar="FOLDER|FILE",
         ),
-        labels=option("Label set.", required=True, type=PATH, metavar="LABELS.yaml"),
+        labels=option("Label set.", required=True, type=SHIPPED_FILE, metavar="LABELS.yaml"),
         splits=repeatable("Use only this split of the data; repeatable.", "--split"),
         take_labels=flag("Import the labels that the data has.", "--import-labels", former=("--take-labels",)),
         intents=option("Import labels from this file, by id.", type=PATH, metavar="FILE.csv"),

@@ -14,7 +14,17 @@ import click
 from harness.base.grouping import group_by
 from harness.base.text_table import first_lines, shown
 from harness.base.whole_file import demand_folder
-from harness.cli.options import LIMIT_FAILED, argument, flag, option, output_option, seed_option, target_option, verb
+from harness.cli.options import (
+    LIMIT_FAILED,
+    SHIPPED_FILE,
+    argument,
+    flag,
+    option,
+    output_option,
+    seed_option,
+    target_option,
+    verb,
+)
 from harness.cli.streams import (
     STREAM,
     drawn_progress,
@@ -197,7 +207,7 @@ def _demand_declared(declared: LabelSet, counts: LabelCounts) -> None:
 @verb("generate")
 def generate(
     *,
-    grammars: tuple[Path, ...] = argument("GRAMMAR.yaml…", required=True),
+    grammars: tuple[Path, ...] = argument("GRAMMAR.yaml…", required=True, type=SHIPPED_FILE),
     seed: int = seed_option("Random seed; the same seed gives the same files.", 1, max_seed=2**63 - 1),
     train: int = option("Number of utterances for training.", within=(0, MAX_UTTERANCES), default=4000),
     dev: int = option("Number of held-out utterances.", within=(0, MAX_UTTERANCES), default=500),

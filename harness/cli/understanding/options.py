@@ -11,7 +11,16 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.text_table import shown
-from harness.cli.options import demand_limits, flag, option, option_group, parse_share, repeatable, target_option
+from harness.cli.options import (
+    demand_limits,
+    existing_or_shipped,
+    flag,
+    option,
+    option_group,
+    parse_share,
+    repeatable,
+    target_option,
+)
 from harness.cli.streams import STREAM, print_lines, refuse_overwriting, refuse_stdin_twice, write_output
 from harness.model.choices import LimitBasis
 from harness.model.errors import InputError, nearest
@@ -153,7 +162,7 @@ def declared_labels(argument: str) -> LabelSet:
     if argument.lower().endswith((".yaml", ".yml")):
         from harness.understanding.files.label_set_file import load_label_set
 
-        return load_label_set(Path(argument))
+        return load_label_set(existing_or_shipped(Path(argument)))
     ids = dict.fromkeys(part.strip() for part in argument.split(",") if part.strip())
     if not ids:
         raise InputError("--labels is empty", remedy="Write a,b,c, or name the .yaml file of a label set")

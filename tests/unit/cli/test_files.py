@@ -257,6 +257,18 @@ def test_the_projects_own_files_are_valid() -> None:
     succeeded(harness("validate", root / "scenarios", root / "devices"))
 
 
+def test_shipped_grammars_and_label_sets_are_found_in_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    grammar, label_set = "scenarios/understanding/clock.yaml", "scenarios/labels/generated.yaml"
+    sizes = ("--train", "20", "--dev", "5", "--test", "5")
+    succeeded(harness("understand", "generate", grammar, *sizes, "--output", "data"))
+    succeeded(harness("understand", "annotate", "new", "hall", "--data", "data/train", "--labels", label_set))
+    counted = succeeded(harness("understand", "distribution", "data", "--labels", label_set))
+    assert "set_timer" in counted.stdout
+
+
 def test_a_scenario_and_a_bench_are_checked_together(tmp_path: Path) -> None:
     scenario, bench = tmp_path / "s.yaml", tmp_path / "b.yaml"
     bench.write_text(BENCH, encoding="utf-8")
