@@ -15,6 +15,7 @@ from harness.cli.sessions import figures_of, session_folder
 from harness.cli.streams import drawn_progress, print_lines, print_pieces, standard_output
 from harness.model.choices import Grouping
 from harness.model.errors import InputError, nearest
+from harness.model.numbers import counted
 
 if TYPE_CHECKING:
     from harness.session.figures.progress import Progress
@@ -133,6 +134,6 @@ def print_findings(findings: LogFindings) -> int:
         verdict = "whole"
     else:
         verdict = "undamaged, but only partly sealed" if findings.ends else "undamaged, but not sealed"
-    clips_text = "" if findings.clips is None else f" and {findings.clips} clips"
-    click.echo(f"{findings.rows} rows{clips_text}: {verdict}")
+    clips_text = "" if findings.clips is None else f" and {counted(findings.clips, 'clip')}"
+    click.echo(f"{counted(findings.rows, 'row')}{clips_text}: {verdict}")
     return 3 if findings.damage else 0

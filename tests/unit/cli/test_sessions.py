@@ -130,7 +130,7 @@ def test_show_check_names_changed_and_unsealed_files(tmp_path: Path) -> None:
     assert f"DAMAGE row {seq} has changed since it was written" in result.output
     old = shutil.copytree(Path(__file__).parents[2] / "data" / "unsealed" / "session", tmp_path / "old")
     result = succeeded(harness("show", old, "--check"))
-    assert result.output.endswith("17 rows and 1 clips: undamaged, but not sealed\n")
+    assert result.output.endswith("17 rows and 1 clip: undamaged, but not sealed\n")
     assert "1 of 1 = 100 %" in harness("show", old).output
 
 
