@@ -160,8 +160,8 @@ FAULTS = (
 """, "the first heartbeat of a device that stood still proves the misses meanwhile"),
     Planted("miss_proved_in_the_lead_in", "301f8f4e", Area.EVIDENCE, """
 @ session/liveness.py
--        life.signed |= sign is None or self._is_after(device, sign, reacts=False)
-+        life.signed = True
+-        life.gave_sign |= sign is None or self._is_after(device, sign, reacts=False)
++        life.gave_sign = True
 """, "a sign of life before the phrase proves that the phrase was missed"),
     Planted("speech_from_before_the_call", "05e97ccf", Area.MATCHING, """
 @ session/attempt.py
@@ -205,7 +205,7 @@ FAULTS = (
         "session/test_understand_trial.py::test_each_course_with_a_speaking_device_has_its_outcome"),
     Planted("query_to_a_thinking_device", "7dd9ae40", Area.EVIDENCE, """
 @ session/query_trial.py
--        return max(until_s, self._busy_until())
+-        return max(until_s, self._busy_until_s())
 +        return until_s
 """, "a query is repeated while the device says that it thinks",
         "session/test_query_trial.py::test_a_query_is_not_repeated_while_the_device_says_that_it_thinks"),
@@ -279,8 +279,8 @@ FAULTS = (
         "wake/test_wake.py::test_the_sound_of_every_counted_event_is_kept"),
     Planted("endless_wait_for_a_restless_device", "ebf665a6", Area.EVIDENCE, """
 @ session/listening_trial.py
--            until_s = max(until_s, min(self._awake_until(target), longest_s))
-+            until_s = max(until_s, self._awake_until(target))
+-            until_s = max(until_s, min(self._awake_until_s(target), longest_s))
++            until_s = max(until_s, self._awake_until_s(target))
 """, "a device that wakes again and again holds the run for ever",
         "session/test_listening_trial.py::test_a_device_that_never_stops_waking_is_reported_and_does_not_hold_the_run"),
     Planted("misses_of_a_dead_device", "30c9773e", Area.EVIDENCE, """

@@ -234,7 +234,7 @@ def test_rewriting_is_greedy_longest_match(text: list[str], same: dict[Pair, Pai
 def test_invalid_rewriting_lists_are_refused() -> None:
     with pytest.raises(ValueError, match="two meanings"):
         Rewriting("list", Normalisation.PLAIN, ((("a",), ("b",)), (("a",), ("c",))))
-    with pytest.raises(ValueError, match="without words"):
+    with pytest.raises(ValueError, match="has no words"):
         Rewriting("list", Normalisation.PLAIN, (((), ("b",)),))
     with pytest.raises(ValueError, match="201 pairs"):
         Rewriting("list", Normalisation.PLAIN, tuple(((str(n),), ()) for n in range(MAX_PAIRS + 1)))
