@@ -308,7 +308,7 @@ class SubcommandGroup(LazyGroup):
             name = ctx.invoked_subcommand or ""
             if not os.path.lexists(name):
                 raise
-            hint = f"{name!r} was taken as a command. If you mean the file of that name, write ./{name}"
+            hint = f"{name!r} was read as a command. To use the file with this name, write ./{name}"
             raise add_hint(error, hint) from None
 
 
@@ -437,7 +437,7 @@ def _report_failure(error: Exception) -> int:
         import traceback
 
         traceback.print_exception(error)
-        harness_error = HarnessError(f"{type(error).__name__}: a bug in the harness", remedy="Please report it")
+        harness_error = HarnessError(f"{type(error).__name__}: a bug in the harness", remedy="Please report this bug")
     _print_error(f"harness: {_error_text(harness_error)}")
     return harness_error.exit_code
 
@@ -457,7 +457,7 @@ def _error_text(error: HarnessError) -> str:
     for (file, problem_text), count in counts.items():
         if count > MAX_SAME_PROBLEMS:
             prefix = f"{file}: " if file else ""
-            lines.append(f"{prefix}the same in {count - MAX_SAME_PROBLEMS} more places: {problem_text}")
+            lines.append(f"{prefix}this problem occurs in {count - MAX_SAME_PROBLEMS} more places: {problem_text}")
     return "\n".join(lines)
 
 

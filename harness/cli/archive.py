@@ -61,7 +61,7 @@ def pack(
     folders = [session_folder(session) for session in sessions]
     targets = [out or Path(f"{folder.resolve().name}{archive.TAR}") for folder in folders]
     if len(set(targets)) < len(targets):
-        raise InputError("two sessions have the same name", remedy="Pack them one by one, with -o")
+        raise InputError("two sessions have the same name", remedy="Pack the sessions one by one, with -o")
     for folder, target in zip(folders, targets, strict=True):
         with drawn_progress():
             manifest, findings = archive.pack(folder, target)
@@ -85,7 +85,10 @@ def unpack(
         show_default="FILE without its suffix, in the current folder",
     ),
     max_size: int = option(
-        "Refuse an archive whose files add up to more than this.", default="20GB", callback=parse_size, metavar="SIZE"
+        "Refuse an archive whose files add up to more than this size.",
+        default="20GB",
+        callback=parse_size,
+        metavar="SIZE",
     ),
     max_ratio: float = option(
         "Refuse an archive above 10 MB that expands by more than this factor.", within=(1, None), default=100.0

@@ -131,7 +131,7 @@ def command(
         return
     if calibrator and not is_microphone:
         raise InputError(
-            "--calibrator applies only to the microphone", remedy="Name `microphone`, or remove --calibrator"
+            "--calibrator applies only to the microphone", remedy="Choose `microphone`, or remove --calibrator"
         )
     signal: Signal = "1 kHz" if tone or calibrator else "pink noise"
     prompt = "Level of the calibrator, dB" if calibrator else f"Reading of the meter, dB({weighting})"
@@ -223,14 +223,14 @@ def _equalise(bench: Bench, speaker: Equipment, level_dbfs: float) -> None:
     if bench.microphone is None or speaker is bench.microphone:
         raise InputError(
             "--equalise needs a microphone in the bench, and measures a loudspeaker",
-            remedy="Add a microphone to the bench, and name a loudspeaker",
+            remedy="Add a microphone to the bench, and choose a loudspeaker",
         )
     with _CalibrationSound(bench, speaker, bench.microphone, "pink noise", level_dbfs) as sound:
         _print_playing("pink noise", level_dbfs, speaker, EQUALISE_S)
         recorded, played, quiet = sound.recorded_with_played()
     response_db = response(recorded, played, quiet)
     for centre_hz, band_db in zip(CENTRES_HZ, response_db, strict=True):
-        text = "not measured: too little above the noise" if math.isnan(band_db) else f"{signed(band_db, 1):>6} dB"
+        text = "not measured: too close to the noise" if math.isnan(band_db) else f"{signed(band_db, 1):>6} dB"
         click.echo(f"{centre_hz:>6} Hz  {text}")
     if all(math.isnan(band_db) for band_db in response_db):
         raise SoundError(f"{bench.microphone.id} does not hear {speaker.id}", remedy="Raise --level-dbfs or the volume")
@@ -337,7 +337,7 @@ class _CalibrationSound:
         if level_dbfs < MIN_RECORDED_DBFS:
             raise InputError(
                 f"the microphone heard {fixed(level_dbfs, 1)} dBFS, which is silence",
-                remedy="; ".join(self._faults) or "Raise its gain, and check what it is connected to",
+                remedy="; ".join(self._faults) or "Raise the gain of the microphone, and check its connection",
             )
         if self._speaker is None and not is_tone(recording):
             raise InputError(
@@ -354,7 +354,7 @@ class _CalibrationSound:
         if above_db < ABOVE_ROOM_DB:
             raise SoundError(
                 f"the sound at the microphone is {fixed(above_db, 0)} dB above the room's noise",
-                remedy=f"Raise --level-dbfs or the volume: {exact(ABOVE_ROOM_DB)} dB are needed",
+                remedy=f"Raise --level-dbfs or the volume until the sound is {exact(ABOVE_ROOM_DB)} dB above the noise",
             )
 
     def recorded_with_played(self) -> tuple[Waveform, Waveform, Waveform]:

@@ -61,7 +61,7 @@ def command(
     *,
     options: RatedSessionOptions,
     groupings: tuple[str, ...] = repeatable(
-        "Group results only by this; repeatable.", "--by", type=click.Choice(list(GROUPINGS))
+        "Group results only by this property; repeatable.", "--by", type=click.Choice(list(GROUPINGS))
     ),
     crosses: tuple[tuple[By, By], ...] | None = repeatable(
         "Cross-tabulate two groupings, such as device,class.", "--cross", callback=_parse_crosses
@@ -91,13 +91,14 @@ def command(
         metavar="SHARE",
     ),
     bound: LimitTarget = option(
-        "Compare limits with the share (point), an end of its 95 % interval, or the stricter end, safe.",
+        "Compare limits with the share (point), or with an end of its 95 % interval; safe is the stricter end.",
         "--limits-on",
         former=("--bound",),
         default=LimitTarget.POINT,
     ),
     reading: Reading = option(
-        "Reading of the guide by which --max-wrong counts: a, admitted defeat, or b, wrong.", default=Reading.WRONG
+        "For --max-wrong: count a missing core capability that the device admits as a, admitted defeat, or b, wrong.",
+        default=Reading.WRONG,
     ),
 ) -> None:
     """Count the categories of first responses, with 95 % intervals, or compare two devices on the same queries.

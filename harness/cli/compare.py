@@ -22,8 +22,8 @@ def command(
     second: Path = argument("B"),
     more: tuple[Path, ...] = argument("[C]…"),
     cluster_by: str | None = option(
-        "Group files that belong together, such as one talker's: by folder, or by what REGEX matches in its name. "
-        "In sessions: the name of the talker, recording or voice.",
+        "Group files that belong together, such as one talker's: by folder, or by what REGEX matches in the file name. "
+        "For sessions, REGEX matches in the name of the talker, recording or voice.",
         metavar="folder|REGEX",
         show_default="each stimulus separately",
     ),
@@ -55,7 +55,7 @@ def command(
     if more or html is not None or markdown is not None:
         option_name = "--markdown" if html is None else "--html"
         problem = "only two evaluations can be compared" if more else f"{option_name} applies only to sessions"
-        raise InputError(problem, remedy="Name two logs, or name sessions")
+        raise InputError(problem, remedy="Pass two logs, or pass sessions")
     _compare_evaluations(first, second, cluster_by, csv_target, as_json=as_json)
 
 

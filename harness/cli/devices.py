@@ -63,7 +63,7 @@ command.add_command(power)
 
 @verb("list", parent=command)
 def list_profiles(*, as_json: bool = json_option("Print a JSON list instead of a table.")) -> None:
-    """List the profiles that a bench can use. The exit status is 2 if one is invalid."""
+    """List the profiles that a bench can use. The exit status is 2 if a profile is invalid."""
     from harness.devices.profiles.profile import load_profile, profile_paths
 
     profiles: list[DeviceProfile] = []
@@ -142,7 +142,7 @@ class DeviceReach:
             if not equals:
                 raise InputError(
                     f"--set {assignment!r} has no value",
-                    remedy="Write --set KEY=VALUE, with a key of the bench's connection",
+                    remedy="Use --set KEY=VALUE, with a key of the bench's connection",
                 )
             keys[key] = value
         return {} if keys.keys() <= {"baud", "username", "password_env"} else keys
@@ -191,7 +191,7 @@ def test(
             "either a profile or --all is required", remedy="List the profiles: harness admin devices list"
         )
     if every and (reach.connection_keys or reach.driver):
-        raise InputError("--all cannot watch a device", remedy="Name the profile of the device instead of --all")
+        raise InputError("--all cannot watch a device", remedy="Pass the profile of the device instead of --all")
     if every:
         with drawn_progress():
             paths = tracked(profile_paths(Path()).values(), "Reading profiles")
@@ -272,7 +272,7 @@ def _watch_source(device_monitor: DeviceMonitor, source: DeviceSource, duration_
         click.echo(f"  {plain_text(source.trouble, MAX_TEXT_CHARS)}")
     _print_counts("mapped to", mapped)
     _print_counts("not mapped (# stands for a number)", unmapped)
-    _print_counts("retained: the broker stored these earlier, and a session does not count them", retained)
+    _print_counts("retained: the broker stored these messages earlier; a session does not count them", retained)
     _print_silence(device_monitor, source)
     return device_monitor.mapped > 0
 
@@ -294,7 +294,7 @@ def _print_silence(device_monitor: DeviceMonitor, source: DeviceSource) -> None:
         if isinstance(source, HasRate):
             problem, advice = "no data received", "Check the baud rate, and that the device writes to this port."
         else:
-            problem, advice = "the device sent nothing", "Check that it is on, and that it sends data here."
+            problem, advice = "the device sent nothing", "Check that the device is on and sends data here."
         if device_monitor.bytes and not device_monitor.retained:
             problem = f"{counted(device_monitor.bytes, 'byte')} received, but no line of text"
         click.echo(f"  {problem}. {advice}")
@@ -329,7 +329,7 @@ def _try_rates(source: HasRate) -> None:
     """Listens briefly at each other common rate, and prints which one gives text."""
     from harness.devices.wire.console import MIN_TEXT_SHARE, text_share
 
-    click.echo("  trying other rates:")
+    click.echo("  trying other baud rates:")
     best_share, best_rate = 0.0, 0
     for rate, data in source.at_other_rates(TRY_RATE_S):
         if isinstance(data, DeviceError):
@@ -380,11 +380,13 @@ def monitor(
 
     source = reach.source(load_profile(profile, beside=Path()))
     if file is not None and source is not None:
-        raise InputError("more than one source is given", remedy="Use only one of --port, --address and --from")
+        raise InputError(
+            "more than one source of lines is specified", remedy="Use only one of --port, --address and --from"
+        )
     if source is None:
         source = file_source(file) if file is not None else _standard_input()
     if source.name == STDIN and sys.stdin.isatty():
-        raise InputError("no source of lines is given", remedy="Use --port, --address or --from, or pipe lines in")
+        raise InputError("no source of lines is specified", remedy="Use --port, --address or --from, or pipe lines in")
     source.open()
     try:
         device_monitor = reach.make_monitor(profile, source)

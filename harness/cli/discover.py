@@ -67,7 +67,7 @@ def _print_devices(devices: list[FoundDevice]) -> None:
         click.echo(line)
     commands = [command for device in devices if (command := init_command(device))]
     if commands:
-        click.echo("\nSet one up:")
+        click.echo("\nTo set up a device:")
     for command in commands:
         click.echo(f"  {command}")
 

@@ -31,7 +31,7 @@ def learn_earcon(
     meaning: str = option("Meaning of the chime.", former=("--as",), type=click.Choice(MEANINGS), default="wake"),
     microphone: str | None = option("Sound device to record with.", show_default="the bench's microphone"),
     sound_server: str | None = option(
-        "Sound server.", type=click.Choice(["system", "virtual_lab"]), show_default="the bench's, or system"
+        "Sound server.", type=click.Choice(["system", "virtual_lab"]), show_default="the bench's, else system"
     ),
     duration_s: float = option("Time to record, s.", "--seconds", within=(1, 60), default=6.0),
     source: Path | None = option("Use this sound file instead of recording.", "--from", type=A_FILE),
@@ -50,10 +50,10 @@ def learn_earcon(
     from harness.sound.level import rms_dbfs
 
     if bench_file is None and source is None and microphone is None:
-        raise InputError("no sound source is given", remedy="Name a BENCH, or use --microphone or --from")
+        raise InputError("no sound source is given", remedy="Pass a BENCH, or use --microphone or --from")
     has_span = start is not None or end is not None
     if has_span and (start is None or end is None or end <= start):
-        raise InputError("--start and --end must mark a span", remedy="Use both, with the end after the start")
+        raise InputError("--start and --end must mark a span", remedy="Use both options, with the end after the start")
     bench = load_bench(bench_file, is_measured=False) if bench_file is not None else None
     name = _device_name(bench, device)
     folder = bench_file.parent if bench_file is not None else Path()
@@ -84,7 +84,7 @@ def _device_name(bench: Bench | None, device: str | None) -> str:
         raise InputError(f"the bench has no device {device!r}", remedy=f"Devices: {', '.join(names)}")
     name = device or next(iter(names), "")
     if not name:
-        raise InputError("--device is missing; the files are named after it", remedy="Add --device NAME")
+        raise InputError("--device is missing; the files are named after the device", remedy="Add --device NAME")
     return name
 
 

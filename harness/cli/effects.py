@@ -90,7 +90,7 @@ def command(
     *,
     sessions: tuple[str, ...] = sessions_argument(),
     every: bool = flag("Include effects already recorded, so that you can overrule them.", "--all"),
-    listing: bool = flag("Only list, even on a terminal.", "--list"),
+    listing: bool = flag("List the effects and exit, even on a terminal.", "--list"),
     as_json: bool = json_option("Print the list as one JSON object."),
     answer: tuple[str, str] | None = option(
         "Record TRIAL's effect: right, partial, wrong or unknown (cannot tell).", type=_ANSWERS, metavar="TRIAL WORD"
@@ -110,7 +110,7 @@ def command(
     """
     choose_one(json=as_json, watch=watch, answer=answer is not None)
     if detail and answer is None:
-        raise InputError("--comment needs --answer", remedy="Write --answer TRIAL WORD --comment TEXT")
+        raise InputError("--comment needs --answer", remedy="Use --answer TRIAL WORD --comment TEXT")
     observer = person_name(by, "observer name") if by is not None else user_name()
     detail = checked_text(detail, "--comment")
     folders = [session_folder(session) for session in sessions]
@@ -158,11 +158,11 @@ def _find_item(folders: Sequence[Path], trial_id: str) -> EffectItem:
     matches = [item for item in items if item.trial.id == trial_id]
     if not matches:
         raise InputError(
-            f"no answered trial with an effect has the id {plain_text(trial_id, 80)!r}",
+            f"{plain_text(trial_id, 80)!r} is not the id of an answered trial with an effect",
             remedy=nearest(trial_id, [item.trial.id for item in items], listed="Trials with an effect"),
         )
     if len(matches) > 1:
-        raise InputError(f"{len(matches)} sessions have a trial {trial_id!r}", remedy="Name only one session")
+        raise InputError(f"{len(matches)} sessions have a trial {trial_id!r}", remedy="Pass only one session")
     return matches[0]
 
 

@@ -51,7 +51,7 @@ def command(
 
     if name is None:
         if settings:
-            raise InputError("-s needs the model that the setting is for", remedy="Name the model: ENGINE:MODEL")
+            raise InputError("-s needs the model that the setting is for", remedy="Specify the model as ENGINE:MODEL")
         with drawn_progress():
             entries = list(tracked(catalogue(), "Reading engines"))
         if as_json:
@@ -68,7 +68,7 @@ def command(
     if colon and model:
         models = [loaded_model(name, map(parse_assignment, settings))]
     elif settings:
-        raise InputError("-s needs the model that the setting is for", remedy="Name the model: ENGINE:MODEL")
+        raise InputError("-s needs the model that the setting is for", remedy="Specify the model as ENGINE:MODEL")
     else:
         with drawn_progress():
             shipped_models = entry.models if _has_points_per_model(entry) else ()

@@ -67,7 +67,7 @@ def _parse_groupings(ctx: click.Context, param: click.Parameter, values: Sequenc
     for names in groupings:
         if not all(names) or len(set(names)) < len(names):
             raise click.BadParameter(
-                f"{','.join(names)!r} is not a list of columns. Write COLUMN, or COLUMN,COLUMN to cross them",
+                f"{','.join(names)!r} is not a list of columns. Write COLUMN, or COLUMN,COLUMN to cross two columns",
                 ctx,
                 param,
             )

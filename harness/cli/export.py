@@ -56,7 +56,7 @@ def command(
         "Print the table of trials. FILE: write to this file.", "--csv", suffixes=(".csv",), metavar="[FILE]"
     ),
     parquet_target: str | None = option(
-        "Write the same table as Parquet, with typed columns.", "--parquet", metavar="FILE", writes=True
+        "Write the table of trials as Parquet, with typed columns.", "--parquet", metavar="FILE", writes=True
     ),
     events_target: str | None = option(
         "Write every row of the log as a line of JSON (-: standard output).", "--events", metavar="FILE", writes=True
@@ -90,7 +90,7 @@ def command(
     stdout_count = (json_target, target, *other_targets).count(STREAM)
     to_stderr = stdout_count > 0
     if stdout_count > 1:
-        raise InputError("only one output can go to standard output", remedy="Name a file for the others")
+        raise InputError("only one output can go to standard output", remedy="Choose a file for each other output")
     if parquet_target == STREAM:
         raise InputError("Parquet cannot go to standard output", remedy="Name a file")
     has_other_format = any(other_targets) or junit_target is not None or trn_folder is not None or as_json
@@ -122,7 +122,7 @@ def command(
     for name, count in figures.wake.unaccounted().items():
         raise HarnessError(
             f"the wake events of {name} do not add up: its results lack {count}",
-            remedy="Please report this; nothing was written",
+            remedy="Please report this bug; nothing was written",
         )
     devices: tuple[str, ...] = ()
     if target is not None or not as_json or figures.devices or device is not None:
@@ -156,7 +156,7 @@ def _export_logs(
     if target != BY_DEVICE and len(devices) > 1:
         raise InputError(
             f"one file cannot contain the logs of {len(devices)} devices",
-            remedy=f"Choose one with --device: {', '.join(devices)}",
+            remedy=f"Choose a device with --device: {', '.join(devices)}",
         )
     command_line = shlex.join(["harness", *sys.argv[1:]])
     for name in devices:
@@ -165,7 +165,7 @@ def _export_logs(
         if faults := differences(read(text)):
             raise HarnessError(
                 f"the log of {name} does not add up: {'; '.join(faults)}",
-                remedy="Please report this; nothing was written",
+                remedy="Please report this bug; nothing was written",
             )
         if target == STREAM:
             sys.stdout.write(text)

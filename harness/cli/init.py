@@ -150,7 +150,7 @@ class Setup:
 
         if not self.key_env.isprintable():
             problem = f"{plain_text(self.key_env, 80)!r} cannot be the name of an environment variable"
-            raise InputError(problem, remedy="Write its name, without the `$`, such as DEVICE_KEY")
+            raise InputError(problem, remedy="Enter the name of a variable without `$`, such as DEVICE_KEY")
         keys = self._keys()
         if not all(str(value).strip() and str(value).isprintable() for value in keys.values()):
             raise InputError(
@@ -316,7 +316,7 @@ def _ask_user() -> Setup:
         address = click.prompt(DEVICES[kind].prompt, default=DEVICES[kind].default, value_proc=check)
     if kind is BenchKind.ESPHOME:
         key_env = click.prompt(
-            "Environment variable that holds its key (empty: no key)", default="", show_default=False
+            "Environment variable that holds the device's key (empty: no key)", default="", show_default=False
         )
     setup = _ask_device(Setup(kind, board, address, key_env))
     if kind not in NAMES:
@@ -370,7 +370,7 @@ def _demand_phrase(phrase: str) -> str:
     if _PHRASE.fullmatch(phrase) is None:
         raise InputError(
             f"{plain_text(phrase, 80)!r} cannot be used as a wake phrase",
-            remedy="Use words made of letters. For any other phrase, edit the file",
+            remedy="Use words made of letters. For any other phrase, edit the starter files",
         )
     return phrase
 
@@ -379,7 +379,7 @@ def _demand_board(board: str) -> str:
     """The name. InputError if it cannot be the name of a profile's file."""
     if NAME.fullmatch(board) is None or board in TAKEN:
         problem = f"{plain_text(board, 80)!r} is not a valid board name"
-        remedy = "Use lowercase letters, digits, - and _, but not a number, true, false or null"
+        remedy = "Use lowercase letters, digits, - and _. A number, true, false and null are not allowed"
         if board in TAKEN:
             problem, remedy = f"the starter files already use the name {board}", "Choose another name for the board"
         raise InputError(problem, remedy=remedy)
@@ -391,7 +391,7 @@ def _implied_kind(options: list[str]) -> BenchKind:
     options_by_kind = {KINDS_BY_OPTION[name][0]: name for name in options if name not in ("board", "phrase")}
     if len(options_by_kind) > 1:
         names = " and --".join(options_by_kind.values()).replace("_", "-")
-        raise InputError(f"--{names} apply to different kinds of bench", remedy="Keep only one of them")
+        raise InputError(f"--{names} apply to different kinds of bench", remedy="Keep only one of these options")
     if options_by_kind:
         [kind] = options_by_kind
         return kind

@@ -36,7 +36,7 @@ def command(
         "--public-url",
         former=("--address",),
         default=ADDRESS,
-        show_default=f"the last one in the file, else {ADDRESS}",
+        show_default=f"the last address in the file, else {ADDRESS}",
         metavar="URL",
     ),
     listed: bool = flag("List the invitations.", "--list"),
@@ -50,10 +50,12 @@ def command(
     """
     if not (raters or listed or revoke):
         raise InputError(
-            "no rater is named", remedy="Name a rater: harness rate invite RATER…, or use --list or --revoke RATER"
+            "no rater is named", remedy="Add a rater: harness rate invite RATER…, or use --list or --revoke RATER"
         )
     if adjudicator and coordinator:
-        raise InputError("--adjudicator and --coordinator cannot be combined", remedy="Invite them under two names")
+        raise InputError(
+            "--adjudicator and --coordinator cannot be combined", remedy="Invite the person under two names"
+        )
     invitations = Invitations(path)
     is_given = click.get_current_context().get_parameter_source("address") is ParameterSource.COMMANDLINE
     base_url = _parse_address(address if is_given else invitations.address or address)
@@ -66,8 +68,8 @@ def command(
         replaced = _replaced_invitations(invitations, names, _role(adjudicator, coordinator))
         if listed and replaced:
             raise InputError(
-                f"{plain_text(replaced[0].rater)} is already invited, and naming a rater ends the earlier link",
-                remedy="Remove --list to invite again, or the name to list all invitations",
+                f"{plain_text(replaced[0].rater)} is already invited, and a new invitation would end the earlier link",
+                remedy="To invite the rater again, remove --list. To list all invitations, remove the name",
             )
         tokens = invitations.invite(names, days, adjudicator=adjudicator, coordinator=coordinator)
         for rater, token in tokens.items():
@@ -108,7 +110,7 @@ def _parse_address(address: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/") or parts.query:
         raise InputError(
             f"{plain_text(address, 200)!r} is not a valid site address",
-            remedy=f"Write it like {ADDRESS}, without a path",
+            remedy=f"Use an address such as {ADDRESS}, without a path",
         )
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}:{port}" if port else f"{parts.scheme}://{host}"

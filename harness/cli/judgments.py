@@ -63,7 +63,9 @@ def export(
     if parquet_file == STREAM:
         raise InputError("Parquet cannot go to standard output", remedy="Name a file")
     if csv_file == jsonl_file == STREAM:
-        raise InputError("only one of CSV and JSON lines can go to standard output", remedy="Write one to a file")
+        raise InputError(
+            "only one of CSV and JSON lines can go to standard output", remedy="Write one of the two to a file"
+        )
     if parquet_file is not None:
         demand_parquet()
     rated = rated_sessions(RatedSessionOptions(named=sessions, round_id=None, with_programs=False))
@@ -95,7 +97,7 @@ def import_(
         "Format of FILE.",
         "--format",
         former=("--csv=csv", "--jsonl=jsonl", "--parquet=parquet"),
-        show_default="by its suffix",
+        show_default="by the suffix of FILE",
     ),
     mappings: tuple[str, ...] = repeatable("Read COLUMN as FIELD; repeatable.", "--map", metavar="COLUMN=FIELD"),
     encoding: str | None = option("Encoding of FILE.", show_default="UTF-8"),
@@ -117,7 +119,7 @@ def import_(
         if name.endswith(ROUND_SUFFIXES):
             raise InputError(
                 f"{plain_text(name, 200)} is a round file, but judgments are imported into sessions",
-                remedy="Name the sessions of the round. A row counts in the round if its column `round` names it",
+                remedy="Pass the sessions of the round. A row counts in the round that its column `round` names",
             )
     path = Path(file)
     field_by_column = _parse_mappings(mappings)
@@ -145,7 +147,7 @@ def _import_text(plan: ImportPlan) -> str:
     """How many judgments are new, known, repeated or wrong."""
     counts = [counted(len(plan.new_judgments), "new judgment")]
     if plan.replacing_count:
-        counts.append(f"{plan.replacing_count} of them replace earlier ones")
+        counts.append(f"{plan.replacing_count} of them replace earlier judgments")
     counts.append(f"{plan.known_count} already there")
     if plan.repeated_lines:
         counts.append(f"{counted(len(plan.repeated_lines), 'repeated row')} counted once")
@@ -160,6 +162,6 @@ def _parse_mappings(mappings: tuple[str, ...]) -> dict[str, str]:
     for mapping in mappings:
         column, _, field = mapping.rpartition("=")  # a column may have = in its name; without =, it is ""
         if not column or not field:
-            raise InputError(f"--map {mapping!r} is not COLUMN=FIELD", remedy="Write it like --map coder=rater")
+            raise InputError(f"--map {mapping!r} is not COLUMN=FIELD", remedy="For example: --map coder=rater")
         field_by_column[column] = field
     return field_by_column

@@ -40,7 +40,7 @@ def up(
         if stuck_parts:
             raise LabError(
                 f"the virtual lab is running, but not healthy: {'; '.join(stuck_parts)}",
-                remedy="Stop it with harness admin lab down, then start it again",
+                remedy="Stop the lab with harness admin lab down, then start it again",
             )
         click.echo("The virtual lab is already running. To stop it: harness admin lab down")
         return
@@ -63,7 +63,7 @@ def down() -> None:
 
 @verb("status", parent=command)
 def status() -> None:
-    """Show the process and health of each part. Exit status 3 if one is not healthy."""
+    """Show the process and health of each part. Exit status 3 if a part is not healthy."""
     from harness.lab.lab import Lab
 
     parts = Lab().status()

@@ -36,8 +36,8 @@ def command(
     *,
     session: str = argument("SESSION"),
     options: EngineOptions = engine_options("Engine and model, as for `harness evaluate`."),
-    device: str | None = option("Compare only this device.", metavar="NAME", show_default="all that listened"),
-    continuous: bool = flag("Keep the engine's state over all stimuli, in the order of play, as a device does."),
+    device: str | None = option("Compare only this device.", metavar="NAME", show_default="all devices that listened"),
+    continuous: bool = flag("Keep the engine's state across all stimuli in playback order, as a device does."),
     printed: OutputFormat = printed_options(
         "Print all results and every trial as JSON.", "Print one row per trial and ambient event."
     ),
@@ -101,7 +101,7 @@ def command(
 
 
 def _select_devices(stimuli: SessionStimuli, device: str | None) -> tuple[str, ...]:
-    """The named device; None for all that listened. InputError if the session does not have it."""
+    """The named device; None for all devices that listened. InputError if the session does not have it."""
     if device is None:
         return stimuli.devices
     if device not in stimuli.devices:

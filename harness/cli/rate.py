@@ -42,7 +42,7 @@ def _parse_conditions(
     for text in texts:
         axis, _, label = text.partition("=")
         if not (axis and label):
-            raise InputError(f"--condition {text!r} is not AXIS=LABEL", remedy="Write it like --condition noise=quiet")
+            raise InputError(f"--condition {text!r} is not AXIS=LABEL", remedy="For example: --condition noise=quiet")
         conditions.append((axis, label))
     return tuple(conditions)
 
@@ -96,12 +96,12 @@ def command(
     *,
     named: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True),
     rater: str | None = option("Your pseudonym, stored with every judgment.", show_default="your user name"),
-    round_id: str | None = option("Name of the round; overrides the file.", "--round"),
+    round_id: str | None = option("Name of the round; overrides the round file.", "--round"),
     seed: int | None = option("Seed for the order and the random selection of responses.", within=(0, None)),
     filters: ItemFilter = _filters,
     transcript: TranscriptPolicy | None = option("When raters see the transcript."),
     training: bool | None = option(
-        "Begin with exercises, or without. They are those of the round, or else the built-in ones.",
+        "Begin with or without exercises: the round's own, or else the built-in ones.",
         "--training/--no-training",
         default=None,
         show_default="the round file; without one, no exercises",
@@ -260,7 +260,7 @@ def _judge_by_program(options: ProgramOptions, command_text: str, round_: Rating
     if round_.must_hear:
         raise InputError(
             "this round requires that each response be heard to the end, which a program cannot show",
-            remedy="Name the sessions instead of the round file, and another round with --round",
+            remedy="Pass the sessions instead of the round file, and choose another round with --round",
         )
     arguments = program_command(
         "--program", command_text, "--program './their-rater --model x'", "--program 'python3 …'"
@@ -275,7 +275,8 @@ def _judge_by_program(options: ProgramOptions, command_text: str, round_: Rating
         rater = program.rater
         if any(name_key(row.rater) == name_key(rater) and not row.program for row in room.rows):
             raise InputError(
-                f"{rater!r} is already used by a person", remedy="Change the name in the hello message of the program"
+                f"{rater!r} is already the name of a person who rates",
+                remedy="Change the name in the hello message of the program",
             )
         desk = room.desk(rater, program=True)
         _warn_of_unmatched_gold(room)

@@ -179,7 +179,7 @@ def exercise_result_lines(result: ExerciseResult) -> Iterator[str]:
     exercise = result.exercise
     other_answers = "".join(f" or {LABELS[category]}" for category in exercise.accept)
     verdict = "right" if result.right else "not quite"
-    yield f"{verdict}: it is {LABELS[exercise.category]}{other_answers}; you said {LABELS[result.category]}"
+    yield f"{verdict}: the answer is {LABELS[exercise.category]}{other_answers}; you chose {LABELS[result.category]}"
     yield f"why: {plain_text(exercise.why, MAX_TEXT_CHARS)}"
 
 
@@ -291,7 +291,7 @@ def parse_member(text: str, kind: type[Member]) -> Member | InvalidCommand:
         return kind(name)
     similar = difflib.get_close_matches(name[:MAX_QUOTED_CHARS], names, n=1, cutoff=0.4)
     hint = f"Did you mean {similar[0]!r}? " if similar else ""
-    return InvalidCommand(f"{hint}Write one of: {', '.join(names)}")
+    return InvalidCommand(f"{hint}Enter one of: {', '.join(names)}")
 
 
 def _nearest_hint(line: str, first_word: str) -> str:

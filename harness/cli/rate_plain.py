@@ -303,7 +303,7 @@ class PlainSitting:
                 sub_flags = ", ".join(sub_flag.value for sub_flag in desk.view.draft.sub_flags)
                 self._print([f"sub-flags for this response: {sub_flags or 'none'}"])
             case _:
-                return f"write it like this: {command.word.help}"
+                return f"use it like this: {command.word.help}"
         return ""
 
     def _control_sound(self, word: RateWord) -> str:

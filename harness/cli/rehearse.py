@@ -332,9 +332,11 @@ def _advice(limits: Iterable[RehearsedLimit], runs: list[SimulatedRun], trials: 
         if limit.needed == 1:
             continue
         by_voice = several_voices and "false_reject" in limit.name
-        largest_plan = f"{PLAN_FACTORS[-1]} times as much{' from the same voices. Add voices' if by_voice else ''}"
+        largest_plan = f"{PLAN_FACTORS[-1]} times as much data{' from the same voices. Add voices' if by_voice else ''}"
         if limit.needed is not None:
-            advice = f"plan for {limit.needed} times as much{', or fewer trials with more voices' if by_voice else ''}"
+            advice = (
+                f"plan for {limit.needed} times as much data{', or fewer trials with more voices' if by_voice else ''}"
+            )
         elif limit.name in ON_RECOGNITION and limit.verdicts.get(LimitVerdict.UNDECIDED, 0.0) == 1.0:
             advice = "nothing in this plan produces a result for it"
         elif most_end_early and limit.holds < POWER:

@@ -117,13 +117,13 @@ def _report_evaluations(logs: tuple[str, ...], pages: PageOptions) -> None:
         if _is_session(log):
             raise InputError(
                 f"--junit applies to evaluation logs, but {log} is a session",
-                remedy=f"Write its results with: harness report export {shell_word(log)} --junit FILE",
+                remedy=f"Write the session's results with: harness report export {shell_word(log)} --junit FILE",
             )
         if not Path(log).is_file():
             raise InputError(
                 "this is not an evaluation log",
                 place=Place(log),
-                remedy="Name only logs that `harness evaluate` wrote, or only sessions",
+                remedy="Pass only logs that `harness evaluate` wrote, or only sessions",
             )
     engines = read_engines([Path(log) for log in logs], lambda line: click.echo(f"harness: {shown(line)}", err=True))
     write_pages(engines, table_of(engines, None, {}), pages)
@@ -144,7 +144,7 @@ def _summarise_log(name: str) -> LogSummary:
                 remedy="Check the path and its permissions",
             ) from error
     if not (log.info or sums.lines or log.totals):
-        raise InputError("this log is empty", place=Place(file.name), remedy="Name an evaluation log")
+        raise InputError("this log is empty", place=Place(file.name), remedy="Pass an evaluation log")
     demand_numbers(log, file.name)
     summary = summarise_log(log, sums)
     journal = Path(name if name.endswith(".jsonl") else f"{name}.jsonl")

@@ -68,7 +68,7 @@ class WatchOptions:
         if self.report is not None and self.no_watch:
             raise InputError(
                 "--junit is written when the run ends, and --no-watch does not wait for that",
-                remedy="Write it afterwards: harness report export SESSION --junit FILE",
+                remedy="Write the report afterwards: harness report export SESSION --junit FILE",
             )
 
     @property
@@ -234,9 +234,9 @@ def only_running() -> EnginePlace:
     if len(places) == 1:
         return places[0]
     if not places:
-        raise EngineError("no session is running", remedy="Start one: harness run SCENARIO --bench BENCH")
+        raise EngineError("no session is running", remedy="Start a session: harness run SCENARIO --bench BENCH")
     names = "\n  ".join(place.folder for place in places)
-    raise EngineError(f"{len(places)} sessions are running", remedy=f"Choose one of them:\n  {names}")
+    raise EngineError(f"{len(places)} sessions are running", remedy=f"Choose a session:\n  {names}")
 
 
 @contextmanager
@@ -307,7 +307,7 @@ def _demand_lab(bench: Bench, *, start: bool) -> None:
             raise LabError(
                 error.what,
                 place=Place(bench.path),
-                remedy="Start it: harness admin lab up. Or let this command start it: --yes",
+                remedy="Start the lab: harness admin lab up. Or add --yes to start the lab with this command",
             ) from error
         from harness.lab.lab import Lab  # here, since it takes long to import
         from harness.lab.sound_server import ROOMS
@@ -542,9 +542,9 @@ def _find_engine(session: str) -> EnginePlace:
     if place is None:
         progress, _ = figures_of(folder)
         ended = f": it has ended ({progress.finished.value})" if progress.finished else ""
-        remedy = f"Resume it: harness run resume {shell_word(folder)}"
+        remedy = f"Resume the session: harness run resume {shell_word(folder)}"
         if progress.finished and not progress.can_resume:
-            remedy = f"See its results: harness report show {shell_word(folder)}"
+            remedy = f"See the results: harness report show {shell_word(folder)}"
         raise EngineError(f"{folder} is not running{ended}", remedy=remedy)
     return place
 

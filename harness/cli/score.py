@@ -43,7 +43,9 @@ def _parse_crosses(ctx: click.Context, param: click.Parameter, values: Sequence[
     for value in values:
         names = [name.strip() for name in value.split(",")]
         if len(names) != 2 or not all(names) or names[0] == names[1]:
-            raise click.BadParameter(f"{value!r} is not two different columns. Write voice,level_dbfs", ctx, param)
+            raise click.BadParameter(
+                f"{value!r} is not a pair of different columns. Write voice,level_dbfs", ctx, param
+            )
         pairs.append((names[0], names[1]))
     return tuple(pairs)
 
@@ -115,7 +117,8 @@ class ScoreRules:
             for name, is_given in options:
                 if is_given:
                     raise InputError(
-                        f"{name} applies to whole words, not to --unit {self.unit}", remedy="Remove one of them"
+                        f"{name} applies to whole words, not to --unit {self.unit}",
+                        remedy="Remove one of the two options",
                     )
         rewriting = None
         if self.normalise is None:
@@ -160,7 +163,7 @@ class ScoreRules:
         for name, is_given in options:
             if is_given and (self.by_time or self.speakers is not None):
                 other = "--by-time" if self.by_time else "--speakers"
-                raise InputError(f"{name} cannot be combined with {other}", remedy="Remove one of them")
+                raise InputError(f"{name} cannot be combined with {other}", remedy="Remove one of the two options")
 
     def name(self, word_rules: WordRules) -> str:
         """What every report names: the normalisation, and the options that make more words correct."""

@@ -110,13 +110,13 @@ def only_unfinished() -> Path:
     if not unfinished:
         raise InputError(
             f"there is no unfinished session in ./{SESSIONS}",
-            remedy="To resume one elsewhere: harness run resume SESSION. To start one: harness run",
+            remedy="To resume a session elsewhere: harness run resume SESSION. To start a session: harness run",
         )
     names = [plain_text(str(path), 200) for path in unfinished]
     names_text = "\n  ".join(first_lines(names, MAX_LISTED_SESSIONS))
     raise InputError(
         f"{len(unfinished)} sessions in ./{SESSIONS} are unfinished",
-        remedy=f"Choose one of them, such as: harness run resume {shell_word(unfinished[0])}\n  {names_text}",
+        remedy=f"Choose a session, such as: harness run resume {shell_word(unfinished[0])}\n  {names_text}",
     )
 
 
@@ -127,7 +127,7 @@ def named_round(names: Sequence[str]) -> RatingRound | None:
         return None
     if len(names) > 1:
         raise InputError(
-            f"{files[0]} is a round file, which already names its sessions", remedy="Name only the round file"
+            f"{files[0]} is a round file, which already names its sessions", remedy="Pass only the round file"
         )
     from harness.rating.files.rounds import read_round  # here, since it takes long to import
 

@@ -142,7 +142,7 @@ def _demand_distinct(rescue_names: Sequence[Path], folder: Path) -> None:
     name_counts = Counter(rescue_names)
     if len(name_counts) < len(rescue_names):
         problem = f"several recordings would be rescued as {name_counts.most_common(1)[0][0]}"
-        raise InputError(problem, place=Place(str(folder)), remedy="Name a folder that contains all of them")
+        raise InputError(problem, place=Place(str(folder)), remedy="Pass a folder that contains all the recordings")
 
 
 def _write_decodable(path: Path, target: Path) -> dict[str, object] | None:
@@ -161,7 +161,7 @@ def _write_decodable(path: Path, target: Path) -> dict[str, object] | None:
 
 def _decodable_text(rescued: dict[str, Any] | None) -> str:
     if rescued is None:
-        return "Nothing in it can be rescued"
+        return "Nothing in the recording can be rescued"
     total_text = "" if rescued["of_seconds"] is None else f" of {fixed(rescued['of_seconds'], 2)}"
     return f"Rescued {fixed(rescued['seconds'], 2)}{total_text} s: {rescued['file']}"
 
@@ -217,7 +217,7 @@ def record(
     bench_file: Path | None = option("Bench with a microphone.", "--bench", type=A_FILE),
     microphone: str | None = option("Sound device to record with.", show_default="the bench's microphone"),
     sound_server: str | None = option(
-        "Sound server.", type=click.Choice(["system", "virtual_lab"]), show_default="the bench's, or system"
+        "Sound server.", type=click.Choice(["system", "virtual_lab"]), show_default="the bench's, else system"
     ),
     takes: int = option("Number of recordings of each prompt.", within=(1, 100), default=1),
     wait: float = option("Maximum time to wait for the talker to begin, s.", within=(1, 600), default=10.0),
@@ -283,7 +283,7 @@ def _parse_columns(columns: Iterable[str]) -> dict[str, str]:
         if not equals or name in values:
             raise InputError(
                 f"--column {assignment!r} does not have the form NAME=VALUE, or repeats a name",
-                remedy="Write it like --column distance=3m",
+                remedy="For example: --column distance=3m",
             )
         values[name] = value
     return values

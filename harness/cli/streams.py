@@ -99,7 +99,7 @@ def refuse_overwriting(target: str, sources: Sequence[str]) -> None:
 def refuse_stdin_twice(files: Sequence[str]) -> None:
     """InputError if more than one of the files is standard input, which can be read only once."""
     if files.count(STREAM) > 1:
-        raise InputError("only one file can come from standard input", remedy="Name files for the others")
+        raise InputError("only one file can come from standard input", remedy="Pass files for the other inputs")
 
 
 def is_one_place(target: str, other: str) -> bool:
@@ -115,7 +115,7 @@ def _copy_stream(stream: BinaryIO, path: Path, name: str) -> None:
         raise HarnessError(
             f"the input cannot be buffered in {path.parent.parent}: {error.strerror or error}",
             place=Place(name),
-            remedy="Free disk space there, or name a file as input",
+            remedy="Free disk space in that folder, or pass a file as input",
         ) from error
 
 
@@ -179,7 +179,7 @@ class _Input(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         if not self._is_open:
-            raise InputError("standard input is closed", remedy="Name a file, or keep standard input open")
+            raise InputError("standard input is closed", remedy="Pass a file, or keep standard input open")
         while not select.select([0], [], [], _INPUT_STEP_S)[0]:
             pass
         return os.readv(0, [buffer])
@@ -194,7 +194,9 @@ class _Output(io.RawIOBase):
     def __init__(self, descriptor: int, *, is_open: bool) -> None:
         self._descriptor = descriptor
         self._is_open = is_open
-        self._fault = None if is_open else HarnessError("standard output is closed", remedy="Redirect it to a file")
+        self._fault = (
+            None if is_open else HarnessError("standard output is closed", remedy="Redirect standard output to a file")
+        )
         self._is_dropped = False
         self.must_be_read = False
         """Whether the first write that is dropped raises the fault, or BrokenPipeError if the reader has gone."""
@@ -224,7 +226,7 @@ class _Output(io.RawIOBase):
                 self._is_open = False
                 if error.errno not in _READER_GONE:
                     problem = f"standard output cannot be written: {error.strerror}"
-                    self._fault = HarnessError(problem, remedy="Free disk space, or redirect it")
+                    self._fault = HarnessError(problem, remedy="Free disk space, or redirect standard output")
         is_first_drop = not self._is_dropped
         self._is_dropped = True
         if self.must_be_read and is_first_drop:

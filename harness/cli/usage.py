@@ -134,7 +134,7 @@ def _value_problem(message: str, parameter: click.Parameter | None) -> str:
         *names, last = map(str, kind.choices)
         return f"{value} is not supported. Use {', '.join(names) + ' or ' if names else ''}{last}"
     if value and isinstance(kind, click.DateTime):
-        return f"{value} is not a time. Write it like {' or '.join(map(_EXAMPLE.strftime, kind.formats))}"
+        return f"{value} is not a valid time. Write it like {' or '.join(map(_EXAMPLE.strftime, kind.formats))}"
     if value and isinstance(kind, (type(click.INT), type(click.FLOAT))):
         number, example = ("a whole number", "10") if isinstance(kind, type(click.INT)) else ("a number", "0.5")
         problem = "is not allowed" if "is not in the range" in message else f"is not {number}"
@@ -150,8 +150,8 @@ def _value_problem(message: str, parameter: click.Parameter | None) -> str:
 
 
 _PATH_PROBLEMS = {
-    "is a directory": "is a folder. Give a file",
-    "is a file": "is a file. Give a folder",
+    "is a directory": "is a folder. Choose a file",
+    "is a file": "is a file. Choose a folder",
     "is not readable": "cannot be read. Check its permissions",
     "is not writable": "cannot be written. Check its permissions",
 }

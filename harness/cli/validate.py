@@ -101,7 +101,7 @@ class ValidatedFiles:
             if result.wrong:
                 problem = f"the sample gives a different result: {'; '.join(line.strip() for line in result.wrong)}"
                 remedy = (
-                    f"Change the rules, or what the sample `gives`; see harness admin devices test {shell_word(path)}"
+                    f"Correct the rules, or `gives` in the sample; see harness admin devices test {shell_word(path)}"
                 )
                 self.add_problem(InputError(problem, place=Place(str(path), result.sample.line), remedy=remedy))
 

@@ -84,7 +84,7 @@ def say(
     engine, _, name = voice.partition(":")
     if not name:
         raise InputError(
-            f"--voice {voice!r} must have the form ENGINE:NAME", remedy="Write it like --voice espeak:en-us+f3"
+            f"--voice {voice!r} must have the form ENGINE:NAME", remedy="For example: --voice espeak:en-us+f3"
         )
     renderer = Renderer(None)
     own_language = getattr(renderer.voice(engine), "language_of", None)

@@ -138,7 +138,7 @@ class CameraFrames:
             self._capture.release()
             raise DeviceError(
                 f"the camera {name} delivers no picture",
-                remedy="Check that it is connected, that no other program uses it, and that `source` is correct",
+                remedy="Check that the camera is connected and unused by other programs, and that `source` is correct",
             )
         self.last_frame = self._first_frame
         height, width = self._first_frame.shape[:2]

@@ -227,7 +227,9 @@ def driver_with_keys(given_keys: Iterable[str], profile: DeviceProfile) -> str:
     problem = (
         f"several drivers have {keys_in_words}: {', '.join(drivers)}" if drivers else f"no driver has {keys_in_words}"
     )
-    raise InputError(problem, remedy=f"Choose a driver with `--driver`. Installed: {', '.join(names(Group.DRIVERS))}")
+    raise InputError(
+        problem, remedy=f"Choose a driver with `--driver`. Installed drivers: {', '.join(names(Group.DRIVERS))}"
+    )
 
 
 def options_of(driver: str, values: Mapping[str, object], own_values: Mapping[str, object] | None = None) -> object:

@@ -75,7 +75,7 @@ def find_announced(seconds: float, interfaces: Sequence[str] | None = None) -> l
     except (OSError, RuntimeError) as error:
         raise DeviceError(
             f"this host cannot search its network for devices: {error}",
-            remedy="Connect it to the devices' network, and allow UDP port 5353",
+            remedy="Connect this host to the devices' network, and allow UDP port 5353",
         ) from error
     with browser:
         zeroconf.ServiceBrowser(browser, list(SERVICES), handlers=[on_change])

@@ -120,7 +120,7 @@ class EsphomeOptions:
                 remedy="Set `role: assistant`, or remove these keys",
             )
         if self.answer and not self.media:
-            raise InputError("`answer` needs `media`", remedy="Set `media` to the URL of a sound with these words")
+            raise InputError("`answer` needs `media`", remedy="Set `media` to a URL of the spoken answer")
         if self.media and not self.media.startswith(("http://", "https://")):
             raise InputError(
                 f"media is {self.media!r}", remedy="Use an http:// or https:// URL that the device can open"
@@ -231,7 +231,7 @@ class EsphomeLink:
         with self._changed:
             self._changed.wait_for(lambda: self._disconnected or self._settable.keys() <= self._values.keys(), limit_s)
             if self._disconnected:
-                raise DeviceError(self.end_reason(), remedy="Wait until it is connected again")
+                raise DeviceError(self.end_reason(), remedy="Wait until the device is connected again")
             return {
                 name: _device_setting(name, entity, self._values.get(name, ""))
                 for name, entity in self._settable.items()
@@ -252,7 +252,7 @@ class EsphomeLink:
         with self._changed:
             self._changed.wait_for(lambda: self._disconnected or has_value(), limit_s)
             if self._disconnected:
-                raise DeviceError(self.end_reason(), remedy="Wait until it is connected again")
+                raise DeviceError(self.end_reason(), remedy="Wait until the device is connected again")
             if not has_value():
                 reported_value = self._values.get(name, "no value")
                 raise DeviceError(

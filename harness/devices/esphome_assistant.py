@@ -118,9 +118,7 @@ class EsphomeAssistant:
 
         self._cut_off_command()
         if flags & VoiceAssistantCommandFlag.USE_WAKE_WORD:
-            self._end_link(
-                "it leaves wake word detection to its assistant. Switch it to wake word detection on the device"
-            )
+            self._end_link("it leaves wake word detection to its assistant. Switch wake word detection to the device")
             return None
         self._report(f"assistant.wake={phrase}" if phrase else "assistant.start=without a wake phrase")
         levels = f"noise suppression {settings.noise_suppression_level}, auto gain {settings.auto_gain}"

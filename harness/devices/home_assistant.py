@@ -191,7 +191,7 @@ class AssistLink:
             why = plain_text(str(answer.get("message", "")), 100)
             raise LoginRefused(
                 f"{self._options.url} refuses the token in {variable}: {why}",
-                remedy=f"Create a long-lived access token in your profile there, set {variable}, then start again",
+                remedy=f"Create a long-lived access token in your Home Assistant profile, set {variable}, then restart",
             )
         self.version = plain_text(str(answer["ha_version"]), 40)
         self._find_satellite()
@@ -209,7 +209,8 @@ class AssistLink:
         hint = f"Its satellites: {', '.join(satellites)}"
         if not satellites:
             raise DeviceError(
-                f"{self._options.url} has no satellite", remedy="Add one to Home Assistant: Settings, Voice assistants"
+                f"{self._options.url} has no satellite",
+                remedy="Add a satellite to Home Assistant under Settings, Voice assistants",
             )
         if not self.satellite and len(satellites) > 1:
             raise DeviceError(

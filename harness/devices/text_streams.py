@@ -153,7 +153,7 @@ class RunningCommand:
             self._child = ChildProcess(arguments, stdin=stdin, guarded=True)
         except OSError as error:
             raise DeviceError(
-                f"{self._name} cannot be started: {error}", remedy="Install it, or correct `command`"
+                f"{self._name} cannot be started: {error}", remedy="Install the program, or correct `command`"
             ) from error
 
     def fileno(self) -> int:
@@ -327,7 +327,9 @@ class TextStream:
     def restart(self) -> None:
         """Sends `restart_line`; DeviceError when there is none, or it cannot be sent."""
         if not self._options.restart_line:
-            raise DeviceError(f"{self.id} cannot be restarted", remedy="Set `restart_line` in its connection")
+            raise DeviceError(
+                f"{self.id} cannot be restarted", remedy="Set `restart_line` in the connection of the device"
+            )
         self._send_line(self._options.restart_line)
 
     def _send_line(self, line: str) -> None:
@@ -339,7 +341,7 @@ class TextStream:
             far_end.write(line.encode() + b"\n")
         except OSError as error:
             raise DeviceError(
-                f"{self.id} did not accept a command: {error}", remedy="Wait until it is connected again"
+                f"{self.id} did not accept a command: {error}", remedy="Wait until the device is connected again"
             ) from error
 
     def _run(self, far_end: FarEnd, bell: threads.Bell) -> None:
@@ -467,7 +469,9 @@ class CommandLog(TextStream):
         """InputError when the program is not installed."""
         name = options.arguments[0]
         if shutil.which(name) is None:
-            raise InputError(f"the program {name!r} is not installed", remedy="Install it, or correct `command`")
+            raise InputError(
+                f"the program {name!r} is not installed", remedy="Install the program, or correct `command`"
+            )
 
     @staticmethod
     def far_end(options: CommandOptions, id: str) -> str:
@@ -517,7 +521,7 @@ class TcpLog(TextStream):
         def attempt(options: TcpOptions) -> str:
             if options.listen:
                 TcpListener(options).close()
-                return f"{options.address} is free to listen at"
+                return f"{options.address} is free to listen on"
             connect_tcp(options).close()
             return f"{options.address} answers"
 

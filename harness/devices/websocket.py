@@ -75,7 +75,10 @@ class WebSocketOptions(TextStreamOptions):
         super(WebSocketOptions, self).__post_init__()  # noqa: UP008 (slots: the class is made anew)
         checked_url(self.url, ("ws", "wss"), "a WebSocket URL", "Use the form ws://host:port/path")
         if self.text_message and _TEXT not in self.text_message:
-            raise InputError(f"`text_message` does not contain {_TEXT}", remedy=f"Put {_TEXT} where the words belong")
+            raise InputError(
+                f"`text_message` does not contain {_TEXT}",
+                remedy=f"Put {_TEXT} in `text_message`, where the words belong",
+            )
         if not (self.ping_s == 0 or 0.5 <= self.ping_s <= 600):
             raise InputError(f"ping_s is {exact(self.ping_s)}", remedy="Use 0, or a number from 0.5 to 600")
 
@@ -146,8 +149,7 @@ def open_socket(url: str, headers: Mapping[str, str] = MappingProxyType({}), pin
                 f"{url} refuses the harness: {why}", remedy="Correct the token, then start again"
             ) from error
         raise DeviceError(
-            f"{url} cannot be reached: {why}",
-            remedy="Check that the program is running at that address, and that `url` is correct",
+            f"{url} cannot be reached: {why}", remedy="Check that the program is running, and that `url` is its address"
         ) from error
 
 
@@ -176,8 +178,7 @@ class WebSocketLink:
         except OSError as error:
             self.close()
             raise DeviceError(
-                f"{options.url} did not accept a message: {error}",
-                remedy="Check the log of the program at that address",
+                f"{options.url} did not accept a message: {error}", remedy="Check the log of the program at this URL"
             ) from error
 
     def fileno(self) -> int:

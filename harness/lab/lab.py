@@ -213,7 +213,7 @@ class Lab:
 
         Another lab would spoil a measurement.
         """
-        remedy = "Stop it first: harness admin lab down. Or run a second lab: set HARNESS_LAB to another folder"
+        remedy = "Stop the lab first: harness admin lab down. Or run a second lab: set HARNESS_LAB to another folder"
         if settings_path is not None and _sha256(settings_path) != state.get("settings_sha256"):
             current_settings = state.get("settings") or "the default settings"
             if current_settings == str(settings_path.resolve()):

@@ -111,7 +111,7 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
     """
     suffix = suffix_of(target)
     if os.path.lexists(target):
-        raise InputError(f"{target} exists", remedy="Choose another file with -o, or remove this one first")
+        raise InputError(f"{target} exists", remedy="Choose another file with -o, or remove the existing file first")
     session = SessionFolder(folder).demand()
     with resume_lock(session), disk_errors(f"{target} cannot be written", FREE_SPACE):
         findings = check(folder)

@@ -213,7 +213,7 @@ class CheckPause:
         if quiet_s > 0 and not run.wait(quiet_s):
             return []
         if not run.paused:
-            run.show(StateWord.PREPARING, "checks the bench")
+            run.show(StateWord.PREPARING, "checking the bench")
         trials = [run.trials[trial_id] for trial_id, _ in run.resumption.pending()]
         if not run.run_in_background(lambda given_up: results.extend(checks.run(trials, given_up))):
             return []

@@ -305,7 +305,8 @@ class TrialSettings:
         driver = self._run.context.stands.get(source) or self._run.context.settings.get(source)
         if driver is None:
             raise InputError(
-                f"the driver of {source} cannot change settings", remedy="Use a driver that can, such as esphome"
+                f"the driver of {source} cannot change settings",
+                remedy="Use a driver that can change settings, such as esphome",
             )
         return driver
 

@@ -339,7 +339,7 @@ class Takes:
             self._rendering.prerender(run.trials[trial_id])
         if not rendering.done():
             rendering.add_done_callback(lambda _: run.arrivals.put(WakeUp()))
-            run.show(StateWord.PREPARING, "makes the stimulus", trial.id)
+            run.show(StateWord.PREPARING, "rendering the stimulus", trial.id)
         while not rendering.done() and run.ending is None:
             run.serve()
         if run.ending is not None:

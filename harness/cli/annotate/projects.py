@@ -44,7 +44,7 @@ MAX_LISTED_IDS = 3
 PATH = click.Path(path_type=Path)
 project_argument = argument("PROJECT", type=A_FOLDER)
 map_option = option(
-    "Rename labels by a CSV file with the columns from and to, or by the list for MEDIA (media).",
+    "Rename labels with a CSV file (columns from and to), or with the list for MEDIA (media).",
     "--rename-labels",
     former=("--map",),
     metavar="FILE|media",
@@ -128,10 +128,10 @@ def new(
     refuse_same_names(names, "annotator")
     mapping = options.pop("mapping")
     if len(set(names)) < len(names):
-        raise InputError("an annotator is listed twice", remedy="Name each annotator only once")
+        raise InputError("an annotator is listed twice", remedy="List each annotator only once")
     if options["double_share"] and len(names) == 1:
         raise InputError(
-            "--double needs two annotators", remedy="Name a second one with --annotator, or remove --double"
+            "--double needs two annotators", remedy="Add a second annotator with --annotator, or remove --double"
         )
     if mapping is not None and not (options["take_labels"] or options["intents"]):
         raise InputError("--rename-labels has no labels to rename", remedy="Add --import-labels or --intents FILE.csv")
@@ -236,7 +236,7 @@ def export(
     is_printed = str(out) == STREAM
     if is_printed and form == "bio":
         raise InputError(
-            "bio creates a folder, which cannot go to standard output", remedy="Name a new folder with --output"
+            "bio creates a folder, which cannot go to standard output", remedy="Choose a new folder with --output"
         )
     with closing(open_project(project)) as room:
         if out.absolute().is_relative_to(room.folder.path.absolute()):
@@ -293,5 +293,5 @@ def _select_splits(utterances: Sequence[Utterance], splits: tuple[str, ...]) -> 
     if not selected:
         split_names = sorted({dict(utterance.groups).get(SPLIT, "") for utterance in utterances} - {""})
         remedy = f"Splits: {', '.join(split_names)}" if split_names else "The data has no splits, so remove --split"
-        raise InputError("no utterance belongs to that split", remedy=remedy)
+        raise InputError("no utterance belongs to the split given with --split", remedy=remedy)
     return selected

@@ -74,7 +74,9 @@ def command(
         _propose_with_one(project, seed)
         return
     if held_out_split is not None and _is_given("held_out"):
-        raise InputError("--held-out cannot be combined with --held-out-split", remedy="Use only one of them")
+        raise InputError(
+            "--held-out cannot be combined with --held-out-split", remedy="Use only one of the two options"
+        )
     make_classifier = classifier_maker(classifier, parse_settings(settings))
     with closing(open_project(project)) as room:
         statuses = project_outcome(room.utterances, room.assignment, room.ledger).statuses
@@ -124,7 +126,7 @@ def _propose_with_one(project: Path, seed: int) -> None:
     with closing(open_project(project)) as room:
         project_guesses = guess_project(room.utterances, room.assignment, room.ledger, room.label_set, seed)
         if not project_guesses.guesses:
-            remedy = "Label some first: harness understand annotate review PROJECT"
+            remedy = "Label some utterances first: harness understand annotate review PROJECT"
             raise InputError("there is nothing to propose, or too few labels to learn from", remedy=remedy)
         _save_batch(
             room, guess_batch(project_guesses, room.label_set, seed, id_=secrets.token_hex(8), wall_s=time.time())

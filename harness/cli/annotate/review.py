@@ -40,7 +40,7 @@ def command(
     if plain:
         raise InputError(
             "--plain was removed: utterances are annotated in a browser",
-            remedy="Remove --plain and open the link. From another computer, first: ssh -L 8765:127.0.0.1:8765 HOST",
+            remedy="Remove --plain, and open the link. On another computer, first: ssh -L 8765:127.0.0.1:8765 HOST",
         )
     if ids or words is not None:
         raise InputError(

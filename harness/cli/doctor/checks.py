@@ -68,7 +68,12 @@ def _check_hearing(bench: Bench) -> Iterator[Check]:
     for device in bench.devices:
         if is_deaf(bench, device) and not (device.connection and device.connection.injects):
             problem = f"{device.id} hears nothing: {ALL_SIMULATED}"
-            yield Check("sound", Level.WARN, problem, "To play to it, use a loudspeaker with `driver: loudspeaker`")
+            yield Check(
+                "sound",
+                Level.WARN,
+                problem,
+                "To play sound to the device, use a loudspeaker with `driver: loudspeaker`",
+            )
 
 
 def _unneeded_loudspeakers(bench: Bench | None) -> str:
@@ -140,7 +145,7 @@ def disk(folder: Path, bench: Bench | None = None) -> Iterator[Check]:
     median_s, longest_s = median_low(sync_times_s), max(sync_times_s)
     level = _level(fails=median_s > SYNC_FAIL_S, warns=median_s > SYNC_WARN_S)
     text = f"a row is on disk after {seconds(median_s)} (median of {SYNC_COUNT}; longest {seconds(longest_s)})"
-    yield Check("disk sync", level, text, "Every event waits this long; use a faster disk")
+    yield Check("disk sync", level, text, "Each event waits this long for the disk; use a faster disk")
 
 
 def _level(*, fails: bool, warns: bool) -> Level:
@@ -191,7 +196,7 @@ def clock() -> Iterator[Check]:
     jump_s = abs(time.time() - time.monotonic() - offset_s)
     level = Level.OK if resolution_s <= 1e-6 else Level.WARN
     text = f"monotonic, resolution {fixed(resolution_s * 1e9, 0)} ns"
-    yield Check("clock", level, text, "Timestamps are no more precise than that")
+    yield Check("clock", level, text, "Timestamps are no more precise than this clock")
     level = Level.OK if p99_s <= LATE_WARN_S else Level.WARN
     text = f"a 1 ms sleep ends {seconds(p99_s)} late at p99 (longest {seconds(longest_s)})"
     remedy = "The host is busy or a virtual machine: close other programs, or pin fewer processors"
@@ -203,7 +208,7 @@ def clock() -> Iterator[Check]:
     synchronised, error_s = kernel_clock()
     if synchronised is None:
         yield Check(
-            "time service", Level.WARN, "cannot determine whether the clock is synchronised", "Check it manually"
+            "time service", Level.WARN, "cannot determine whether the clock is synchronised", "Check the clock manually"
         )
     elif synchronised:
         yield Check("time service", Level.OK, f"the clock is synchronised to within {seconds(error_s)}")
@@ -244,7 +249,7 @@ def notify(bench: Bench | None, *, send: bool) -> Iterator[Check]:
             if send:
                 deliver(channel, sample_message(bench.id))
         except HarnessError as error:
-            remedy = error.remedy or "Try it by hand, or correct `notify` in the bench"
+            remedy = error.remedy or "Correct `notify` in the bench"
             yield Check("notify", Level.FAIL, f"{name_of(channel)}: {error.what}", remedy)
         else:
             yield Check("notify", Level.OK, f"{name_of(channel)} {'accepted a message' if send else 'is set up'}")
@@ -270,7 +275,7 @@ def plug_ins() -> Iterator[Check]:
         except PluginError as error:
             broken.append(f"{name}: {error}")
     if broken:
-        yield Check("drivers", Level.FAIL, "; ".join(broken), "Install their packages again")
+        yield Check("drivers", Level.FAIL, "; ".join(broken), "Reinstall the packages of these drivers")
     else:
         yield Check("drivers", Level.OK, ", ".join(names))
 
@@ -298,10 +303,10 @@ def extras() -> Iterator[Check]:
         for extra, modules in EXTRAS.items()
     }
     installed = [extra for extra, modules in missing_modules.items() if not modules]
-    yield Check("extras", Level.OK, ", ".join(installed) or "none is installed")
+    yield Check("extras", Level.OK, ", ".join(installed) or "no extra is installed")
     for extra, modules in missing_modules.items():
         if modules:
-            remedy = f"If you need it: {plugins.pip_install(extra)}"
+            remedy = f"If you need {extra}: {plugins.pip_install(extra)}"
             yield Check("extras", Level.WARN, f"{extra} is not installed ({', '.join(modules)})", remedy)
 
 

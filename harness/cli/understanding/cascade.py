@@ -68,7 +68,7 @@ class CascadeSources:
         "Predictions from sound (`predict --audio`), to compare; repeatable.", metavar="[NAME=]FILE"
     )
     live: tuple[str, ...] = repeatable(
-        "Session whose devices reported frames, to compare; repeatable.", metavar="SESSION"
+        "Session whose devices reported what they understood, to compare; repeatable.", metavar="SESSION"
     )
     groups: str | None = option("Additional groups: a CSV file with a header, such as id,voice.", metavar="FILE.csv")
     talkers: str = option(
@@ -115,7 +115,7 @@ class CascadeSources:
             raise InputError(
                 "--pred-sound, --live and several --heard cannot be combined with SESSION, --pred-reference or "
                 "--pred-heard",
-                remedy="Name the session with --live, and use --model for transcripts",
+                remedy="Pass the session with --live, and use --model for transcripts",
             )
         if not self.gold and not self.live:
             raise InputError("--gold is missing", remedy="Add --gold FILE|FOLDER with annotated utterances")
@@ -185,7 +185,7 @@ def command(
     if sources.compares:
         if options.by or max_sfa_loss is not None or listed != LISTED:
             problem = "--by, --max-rows and --max-sfa-loss do not apply to a comparison of systems"
-            raise InputError(problem, remedy="Remove these options, or name only one --heard and no other system")
+            raise InputError(problem, remedy="Remove these options, or use a single --heard and no other system")
         _compare(sources, options, WordRules(normalise, marks=MarkScope.NONE), targets)
         return
     with ExitStack() as stack:
@@ -297,7 +297,7 @@ def _system_of_sound(name: str, path: str, gold: Corpus, stack: ExitStack) -> Co
     frames = _answers_to(gold, _read_corpus(path, stack))
     has_words = any(utterance.words for utterance in frames.utterances)
     if not any(is_annotated(utterance) for utterance in frames.utterances):
-        remedy = "If a recogniser wrote it, pass it with --heard, and add --model"
+        remedy = "For transcripts of a recogniser, use --heard and --model"
         raise InputError("this file contains neither intents nor slots", place=Place(path), remedy=remedy)
     return ComparedSystem(name, SystemKind.SOUND, frames, frames if has_words else None)
 
@@ -340,7 +340,7 @@ def _read_live_trials(
     names = " ".join(map(str, folders))
     if not trials:
         remedy = "Use a session with trials of kind understand, whose queries have the ids of gold"
-        raise InputError(f"no trial of {names} has gold and a reported frame", remedy=remedy)
+        raise InputError(f"no trial of {names} has both gold and a report of what was understood", remedy=remedy)
     notes.append(("attempt", f"{attempt} of each trial"))
     if corpora.unknown:
         notes.append(("unknown", f"{listed(corpora.unknown)}: no report of what was understood, not counted"))

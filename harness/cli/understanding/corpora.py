@@ -121,7 +121,7 @@ def distribution(
         refuse_overwriting(target, [path for _, path in named_files])
     refuse_stdin_twice([path for _, path in named_files])
     if json_target == csv_target == STREAM:
-        raise InputError("--json - and --csv - both go to standard output", remedy="Name a file for one of them")
+        raise InputError("--json - and --csv - both go to standard output", remedy="Write one of the two to a file")
     counts_by_split: dict[str, LabelCounts] = {}
     paths: list[str] = []
     first_split_by_id: dict[str, str] = {}
@@ -350,7 +350,7 @@ def speak(
     if silent := next((utterance for utterance in utterances if not utterance.words), None):
         raise InputError(f"{silent.id!r} has no text", place=silent.place, remedy="Use a corpus with texts")
     if test_voices is not None and not any((SPLIT, "test") in utterance.groups for utterance in utterances):
-        remedy = "Remove --test-voices, or name the split for testing `test`"
+        remedy = "Remove --test-voices, or rename the split for testing to `test`"
         raise InputError("there is no split named test", place=Place(corpus), remedy=remedy)
     with drawn_progress():
         sizes = speaking.speak(utterances, voices_by_split, seed, out)

@@ -135,7 +135,7 @@ def _read_sound_lists(lists: Iterable[Path]) -> dict[str, Path]:
         more_sounds = read_sound_list(path)
         if shared := sounds.keys() & more_sounds.keys():
             problem = f"the sound of {min(shared)!r} is also in another list"
-            raise InputError(problem, place=Place(str(path)), remedy="Keep it in only one list")
+            raise InputError(problem, place=Place(str(path)), remedy="Keep each sound in only one list")
         sounds |= more_sounds
     return sounds
 
@@ -192,7 +192,9 @@ def predict(
             "--model is missing", remedy="Add --model MODEL for texts, or --audio LIST and -t TASK for sounds"
         )
     if task or settings or resample:
-        raise InputError("-t, -s and --resample need --audio", remedy="Add --audio LIST, or remove these options")
+        raise InputError(
+            "-t, -s and --resample need --audio", remedy="Add --audio LIST, or remove -t, -s and --resample"
+        )
     if output_format == BIO and (scores or out == STREAM):
         raise InputError(
             "--output-format bio writes a folder without scores", remedy="Add --output FOLDER, and remove --scores"
@@ -260,7 +262,7 @@ def bench(
     understander: str | None = option(
         "Understander plug-ins to compare.",
         metavar="NAME,…",
-        show_default=f"{DEFAULT_CONTENDERS}, those that are installed",
+        show_default=f"those of {DEFAULT_CONTENDERS} that are installed",
     ),
     settings: tuple[str, ...] = setting_option("Setting of an understander, such as crf:l1=0.1.", "NAME:SETTING=VALUE"),
     seed: int = seed_option("Seed for training.", 1, max_seed=MAX_SEED),
@@ -287,7 +289,7 @@ def bench(
     Exit status: 0 done · 2 wrong usage or input · 3 a report cannot be written.
     """
     if folds is not None and published is not None:
-        problem = "--published and --folds cannot be combined: published results are of the split test"
+        problem = "--published and --folds cannot be combined: published results are for the split test"
         raise InputError(problem, remedy="Choose one")
     contenders = _usable_contenders(
         _parse_contenders(understander or DEFAULT_CONTENDERS, settings), seed, all_wanted=understander is not None
@@ -313,7 +315,7 @@ def _results_on_test(
         train, held_out, test = _read_splits(folder)
         if test is None:
             raise InputError(
-                "there is no split named test", place=Place(str(folder)), remedy="Name the split to score `test`"
+                "there is no split named test", place=Place(str(folder)), remedy="Rename the split to score to `test`"
             )
         corpora.append((folder, train, held_out, _with_tags(test)))
     for folder, train, held_out, tagged_test in corpora:
@@ -383,7 +385,7 @@ def _read_splits(
     training = splits.get("train", splits.get(""))
     if training is None:
         problem = f"there is no split named train (splits: {', '.join(splits)})"
-        raise InputError(problem, place=Place(str(folder)), remedy="Name the split for training `train`")
+        raise InputError(problem, place=Place(str(folder)), remedy="Rename the split for training to `train`")
     held_out = next((splits[name] for name in DEV_SPLITS if name in splits), None)
     return _with_tags(training), None if held_out is None else _with_tags(held_out), splits.get("test")
 
@@ -442,14 +444,14 @@ def _parse_contenders(understanders: str, assignments: Sequence[str]) -> list[Co
 
     names = list(dict.fromkeys(name.strip() for name in understanders.split(",") if name.strip()))
     if not names:
-        raise InputError("--understander is empty", remedy="Write crf, or crf,transformer")
+        raise InputError("--understander is empty", remedy="Use crf, or crf,transformer")
     settings: dict[str, list[tuple[str, str]]] = {name: [] for name in names}
     form = f"{names[0]}:name=value"
     for qualified_name, value in parse_settings(assignments, form):
         name, colon, setting = qualified_name.partition(":")
         if not colon or name not in settings:
-            remedy = f"Write -s {form} (understanders of this run: {', '.join(names)})"
-            raise InputError(f"-s {qualified_name}: this names no understander of this run", remedy=remedy)
+            remedy = f"Use -s {form} (understanders of this run: {', '.join(names)})"
+            raise InputError(f"-s {qualified_name} does not name an understander of this run", remedy=remedy)
         settings[name].append((setting, value))
     return [Contender(name, tuple(pairs)) for name, pairs in settings.items()]
 

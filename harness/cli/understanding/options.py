@@ -50,7 +50,7 @@ def separator_option() -> Any:
     def demand_separator(ctx: click.Context, param: click.Parameter, value: str) -> str:
         if not value:
             raise InputError(
-                "--separator is empty", remedy="Write the character before specifiers, or remove --separator"
+                "--separator is empty", remedy="Pass the character before specifiers, or remove --separator"
             )
         return value
 
@@ -165,7 +165,7 @@ def declared_labels(argument: str) -> LabelSet:
         return load_label_set(existing_or_shipped(Path(argument)))
     ids = dict.fromkeys(part.strip() for part in argument.split(",") if part.strip())
     if not ids:
-        raise InputError("--labels is empty", remedy="Write a,b,c, or name the .yaml file of a label set")
+        raise InputError("--labels is empty", remedy="Use a,b,c, or the .yaml file of a label set")
     return LabelSet("", "", tuple(map(Label, ids)), may_be_empty=True)
 
 

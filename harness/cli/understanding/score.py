@@ -65,8 +65,10 @@ class ScoreSources:
                 "sessions cannot be combined with --gold or --pred", remedy="Use sessions, or --gold and --pred"
             )
         if not self.sessions and not (self.gold and self.predicted):
-            remedy = "Add --gold FILE|FOLDER and --pred FILE|FOLDER, or name a session"
-            raise InputError("nothing to score: there is no session, and not both --gold and --pred", remedy=remedy)
+            remedy = "Add --gold FILE|FOLDER and --pred FILE|FOLDER, or pass a session"
+            raise InputError(
+                "nothing to score: neither a session nor both --gold and --pred were specified", remedy=remedy
+            )
 
     @property
     def files(self) -> list[str]:
@@ -346,7 +348,7 @@ def _demand_intent(label: str | None, gold: Corpus, declared: Sequence[str] | No
             raise InputError(
                 problem,
                 place=utterance.place,
-                remedy="Remove its other intents, which an utterance out of scope cannot have",
+                remedy="Remove the other intents: an out-of-scope utterance cannot have any",
             )
 
 

@@ -284,7 +284,7 @@ class InProcess:
 
     def _open_room(self) -> _Room:
         if self._room is None or self._link_is_lost:
-            raise DeviceError(f"{self.id} is not open", remedy="Open it first, or wait until it is connected again")
+            raise DeviceError(f"{self.id} is not open", remedy="Open the device, or wait until its connection is back")
         return self._room
 
     def _emit(self, observation: Observation) -> None:
@@ -302,7 +302,9 @@ class InProcess:
             return
         with self._lock:
             if self._playing is not None:
-                raise DeviceError(f"{self.id} is already playing {self._playing.play_id}", remedy="Stop it first")
+                raise DeviceError(
+                    f"{self.id} is already playing {self._playing.play_id}", remedy="Stop the current sound first"
+                )
             starts_s = self._clock.now_s() + LEAD_S
             sound = room.air.add_sound(self.id, starts_s, waveform)
             self._playing = _PlayingSound(play_id, starts_s, sound.ends_s)
@@ -361,7 +363,9 @@ class InProcess:
         speed, duration_s = self.options.injection_speed, waveform.duration_s
         with self._lock:
             if self._playing is not None:
-                raise DeviceError(f"{self.id} is already playing {self._playing.play_id}", remedy="Stop it first")
+                raise DeviceError(
+                    f"{self.id} is already playing {self._playing.play_id}", remedy="Stop the current sound first"
+                )
             starts_s = self._clock.now_s()
             ends_s = starts_s + duration_s / speed
             self._playing = _PlayingSound(play_id, starts_s, ends_s)

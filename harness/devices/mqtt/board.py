@@ -377,7 +377,9 @@ class MqttBoard:
         with self._changed:
             playing = self.session.playing
             if playing is not None:
-                raise DeviceError(f"{self._id} is already playing {playing.play_id}", remedy="Stop it first")
+                raise DeviceError(
+                    f"{self._id} is already playing {playing.play_id}", remedy="Stop the current sound first"
+                )
             current_hello = self.session.hello
             is_same_boot = (
                 hello is not None
@@ -385,7 +387,9 @@ class MqttBoard:
                 and (current_hello.boot, current_hello.window) == (hello.boot, hello.window)
             )
             if sound is None or not is_same_boot or not self.session.ready:
-                raise DeviceError(f"{self._id}: the board is not connected", remedy="Wait until it is connected again")
+                raise DeviceError(
+                    f"{self._id}: the board is not connected", remedy="Wait until the board is connected again"
+                )
             self.session.play(play_id, sound, self._now_s())
             self._changed.notify_all()
 
@@ -404,7 +408,9 @@ class MqttBoard:
         """Sends a command. Returns when it and all earlier ones are acknowledged; DeviceError if not within 5 s."""
         with self._changed:
             if not self.session.known:
-                raise DeviceError(f"{self._id}: the board is not connected", remedy="Wait until it is connected again")
+                raise DeviceError(
+                    f"{self._id}: the board is not connected", remedy="Wait until the board is connected again"
+                )
             command = self.session.command(message)
             self._changed.notify_all()
         command.done.wait(_COMMAND_LIMIT_S)

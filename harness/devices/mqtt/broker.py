@@ -114,7 +114,7 @@ class EmbeddedBroker:
             self._end()
             raise DeviceError(
                 f"the embedded broker {why.replace('broker: ', '', 1)}",  # `run` begins its line with that
-                remedy=f"Choose another `listen`, or read {self._log_path}",
+                remedy=f"Change `listen`, or read {self._log_path}",
             )
         self.port = int(self._port_file.read_text(encoding="ascii"))
         (self._folder / "broker.address").write_text(f"{self.host}:{self.port}\n", encoding="ascii")

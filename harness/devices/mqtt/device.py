@@ -111,7 +111,7 @@ class MqttDevice:
         if not topics:
             raise InputError(
                 f"the profile {profile.id} has no topics",
-                remedy="Name the topics to subscribe to, such as --topic 'prefix/#'",
+                remedy="Add the topics to subscribe to, such as --topic 'prefix/#'",
             )
         for topic in topics:
             if not is_topic_filter(topic):
@@ -299,7 +299,8 @@ class MqttDevice:
             )
         if player is None or not self._outlet.link_is_up:
             raise DeviceError(
-                f"{self.id} is not open or has lost its link", remedy="Open it, or wait until it is connected again"
+                f"{self.id} is not open or has lost its link",
+                remedy="Open the device, or wait until its connection is back",
             )
         player.play(play_id, waveform)
 

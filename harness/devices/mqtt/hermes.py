@@ -147,7 +147,9 @@ class HermesMicrophone(HermesSound):
         samples = to_pcm(waveform, self._rate_hz)
         with self._outlet.lock:
             if self._playing is not None:
-                raise DeviceError(f"{self._id} is already receiving {self._playing.play_id}", remedy="Stop it first")
+                raise DeviceError(
+                    f"{self._id} is already receiving {self._playing.play_id}", remedy="Stop the current sound first"
+                )
             if self._clock.now_s() - self._foreign_s < FOREIGN_QUIET_S:
                 raise DeviceError(f"{self._id}: {self._foreign_reason}", remedy="Switch off the site's own microphone")
             self._playing = ActivePlay(play_id, samples, self._rate_hz, 0, len(samples))
@@ -235,7 +237,9 @@ class HermesSpeaker(HermesSound):
         soundfile.write(wav, samples, self._rate_hz, format="WAV", subtype="PCM_16")
         with self._outlet.lock:
             if self._playing is not None:
-                raise DeviceError(f"{self._id} is already playing {self._playing.play_id}", remedy="Stop it first")
+                raise DeviceError(
+                    f"{self._id} is already playing {self._playing.play_id}", remedy="Stop the current sound first"
+                )
             self._playing = ActivePlay(play_id, samples, self._rate_hz, 0, len(samples), has_started=True)
             self._play_began_s = self._clock.now_s()
             self._publish(self._topic.replace("{device}", self._site).replace("{id}", play_id), wav.getvalue(), 1)

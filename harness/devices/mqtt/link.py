@@ -259,7 +259,7 @@ class BrokerLink:
             return ""
         return (
             "the broker keeps closing the connection, as it does when another client uses the same id. "
-            f"Write a client_id other than {self._client_id!r}"
+            f"Choose a `client_id` other than {self._client_id!r}"
         )
 
     @property
@@ -417,7 +417,7 @@ class BrokerLink:
         elif isinstance(error, ConnectionError) and self._options.encrypted:
             remedy = f"{remedy}; with TLS, its port is usually 8883"
         if self._options.address == LAB:
-            remedy = "Check the lab: harness admin lab status. Restart what is missing: harness admin lab up"
+            remedy = "Check the lab: harness admin lab status. Start the missing parts: harness admin lab up"
         return DeviceError(f"{self._id}: the MQTT broker at {host}:{port} cannot be used: {why}", remedy=remedy)
 
     def _guard(self, callback: Callable[..., T]) -> Callable[..., T | None]:

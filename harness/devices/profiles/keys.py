@@ -190,7 +190,7 @@ class FramesKeys(Keys):
 
     head: Bytes = Field(description="First bytes of a frame.")
     length_at: int = Field(ge=1, le=64, description="Offset of the length field from the first byte of the head.")
-    length_size: int = preset(1, "Bytes of the length field, low byte first. Default 1.", ge=1, le=2)
+    length_size: int = preset(1, "Size of the length field in bytes, low byte first. Default 1.", ge=1, le=2)
     length_plus: int = preset(
         0, "Added to the length field, this gives the number of bytes in the whole frame.", ge=0, le=255
     )
@@ -221,7 +221,9 @@ class HeartbeatKeys(Keys):
     topic: Annotated[Text, AfterValidator(_check_filter)] = Field(
         description="Topic of the heartbeat messages, with {device}; + and # are MQTT wildcards."
     )
-    when: dict[Pointer, str | int | float | bool] = preset({}, "JSON pointer: value that must be there ('*' is any).")
+    when: dict[Pointer, str | int | float | bool] = preset(
+        {}, "JSON pointer: value that must be there ('*' matches any value)."
+    )
     within_s: float = Field(ge=1, le=3600, description="Longest time between two heartbeats, s.")
     ask: Annotated[Text, AfterValidator(_check_topic)] = preset(
         "", "Topic of the message that requests a heartbeat, with {device}. Default: none."
@@ -297,7 +299,7 @@ class MappingKeys(Keys):
     )
     values: dict[str, Text] = preset({}, _VALUES_TEXT)
     when: dict[Pointer, str | int | float | bool] = preset(
-        {}, "JSON pointer: value that must be there ('*' is any); other messages are ignored."
+        {}, "JSON pointer: value that must be there ('*' matches any value); other messages are ignored."
     )
     score_scale: Scale = 1.0
 
@@ -326,7 +328,7 @@ class ProfileKeys(Keys):
     mappings: list[MappingKeys] = preset([], "Rules for MQTT messages and for JSON lines.")
     lines: list[LineKeys] = preset([], "Rules for console lines, in order.")
     lines_of: list[Id] = preset(
-        [], "Profiles whose `lines` and typed `mappings` are tried after these, to share the rules of one program."
+        [], "Profiles whose `lines` and typed `mappings` are tried after this profile's, to share rules."
     )
     thresholds: list[ThresholdKeys] = preset(
         [], "Rules that turn numbers in lines (light, current, traffic) into states.", max_length=8

@@ -166,12 +166,18 @@ def _check_mapping(rule: MappingKeys, key_path: KeyPath, findings: Findings) -> 
     if rule.match is not None:
         if rule.type is not None:
             findings.add(
-                (*key_path, "match"), "`match` is for text, and `type` is for JSON", "Remove one of them", key=True
+                (*key_path, "match"),
+                "`match` is for text, and `type` is for JSON",
+                "Remove one of the two keys",
+                key=True,
             )
         _check_groups(rule, (rule.match,), key_path, findings)
         if rule.when:
             findings.add(
-                (*key_path, "when"), "`when` is for JSON, and `match` is for text", "Remove one of them", key=True
+                (*key_path, "when"),
+                "`when` is for JSON, and `match` is for text",
+                "Remove one of the two keys",
+                key=True,
             )
     for name, pointer in rule.fields.items():
         if rule.match is None and not is_pointer(pointer):
@@ -307,7 +313,7 @@ def _check_fields(
 
 def _check_values(kind: ObservationKind, values: dict[str, str], key_path: KeyPath, findings: Findings) -> None:
     if values and kind not in _KINDS_WITH_VALUES:
-        problem = f"kind {kind.value} has no `values`; only status, wake, intent and state have"
+        problem = f"a rule of kind {kind.value} cannot have `values`; only kinds status, wake, intent and state can"
         findings.add((*key_path, "values"), problem, "Remove `values`", key=True)
     elif kind is ObservationKind.STATUS:
         for device_value, value in values.items():

@@ -239,7 +239,7 @@ class SerialDevice:
         with self._outlet.lock:
             session = self._require_session()
             if self.link is None or not self._outlet.link_is_up:
-                raise DeviceError(f"{self.id} cannot be reached", remedy="Wait until it is connected again")
+                raise DeviceError(f"{self.id} cannot be reached", remedy="Wait until the device is connected again")
             command = session.command(message)
         self._wake_link()
         if not command.done.wait(COMMAND_LIMIT_S):

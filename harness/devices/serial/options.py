@@ -90,7 +90,7 @@ class SerialOptions:
         if self.framing is FramingChoice.NONE and self.injection is SerialInjection.VH:
             raise InputError(
                 "`injection: vh` needs `framing: vh`",
-                remedy="Set `framing: vh`, or remove both keys to use the profile's",
+                remedy="Set `framing: vh`, or remove both keys to use those of the profile",
             )
 
     def is_framed(self, profile: DeviceProfile | None) -> bool:

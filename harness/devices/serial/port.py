@@ -239,7 +239,7 @@ def _file_error(path: str) -> tuple[str, str]:
 def _open_remedy(error: Exception) -> str:
     """What to do when a port cannot be opened."""
     if getattr(error, "errno", None) in (errno.EACCES, errno.EPERM):
-        return "Join the group that may use it: sudo usermod -aG dialout $USER, then log in again"
+        return "Join the group that may use serial ports: sudo usermod -aG dialout $USER, then log in again"
     if isinstance(error, ValueError):
         return "Choose a rate that the port supports"
     return "Check the cable, and `port` in the bench"
@@ -268,7 +268,7 @@ def explain_silence(first_bytes: bytes, received_bytes: int) -> tuple[str, str]:
         )
         return f'{received_bytes} bytes of text received, such as "{example}"', remedy
     remedy = (
-        "Check `baud`, then whether its firmware follows docs/reference/framing.md. "
+        "Check `baud`, then whether the board's firmware follows docs/reference/framing.md. "
         f"`harness admin devices test PROFILE --port DEV` tries the common rates: {RATES_IN_WORDS}"
     )
     return f"{received_bytes} bytes received that are neither text nor frames", remedy
@@ -311,7 +311,7 @@ def _check_port(path: str, stable: dict[str, str], *, on_bench: bool) -> Check:
         group = _group_name(file_status.st_gid)
         remedy = "Add a udev rule for this port"
         if group != "root":
-            remedy = f"Join this group: sudo usermod -aG {group} $USER, then log in again"
+            remedy = f"Join the group {group}: sudo usermod -aG {group} $USER, then log in again"
         return Check("port", Level.FAIL, f"{path}: this user cannot read and write it (group {group})", remedy)
     programs = ", ".join(f"{name} ({pid})" for pid, name in _holders(path))
     if programs:

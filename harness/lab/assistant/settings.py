@@ -211,7 +211,7 @@ def _rule(findings: Findings, number: int, fault: _FaultKeys) -> FaultRule | Non
     action = FaultAction(fault.do)
     if (action in _FAULTS_WITH_AS) != (fault.heard_as is not None):
         if fault.heard_as is None:
-            problem, remedy = f"{action} needs `as`", "Add, for example, as: other words"
+            problem, remedy = f"{action} needs `as`", "Add `as`, for example `as: other words`"
         else:
             problem, remedy = f"`as` is not allowed with {action}", f"Remove `as`, or use {', '.join(_FAULTS_WITH_AS)}"
         findings.add(["faults", number], problem, remedy)

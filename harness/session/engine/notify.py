@@ -333,7 +333,7 @@ def _end_event(goodbye: Goodbye, session: Path) -> NotificationEvent:
         case 0:
             subject, to_do = "the run has finished", f"harness report show {shell_word(session)}"
         case 1:
-            subject, to_do = "the run has finished, and limits are broken", f"harness report show {shell_word(session)}"
+            subject, to_do = "the run has finished, but a limit failed", f"harness report show {shell_word(session)}"
         case _:
             aborted = goodbye.reason == "aborted"  # cannot be resumed
             subject = "the run has ended early"

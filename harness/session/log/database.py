@@ -264,7 +264,10 @@ class SqliteLog:
                 if not self._rescued:
                     self._rescue()
             except LogError as failed:
-                remedy = f"If the folder was moved, resume it there. Its rows could not be rescued: {failed.what}"
+                remedy = (
+                    "If the folder was moved, resume the session from the new folder. "
+                    f"Its rows could not be rescued: {failed.what}"
+                )
                 return LogError(error.what, remedy=remedy)
             return error
         return None

@@ -250,7 +250,7 @@ def check_file(
         if tied:
             damage.append(untied)
         else:
-            notes.append(f"{untied}: an earlier version began the file")
+            notes.append(f"{untied}: an earlier version of the harness created the file")
     return CheckedFile(path.name, rows=count, entries=entries, damage=damage, notes=notes, sealed=sealed, end=chain.end)
 
 

@@ -412,7 +412,7 @@ def test_a_retained_wake_is_not_a_current_event(tmp_path: Path, monkeypatch: pyt
     stored = watched(tmp_path, monkeypatch, Stored(True))
     assert stored.exit_code == 1
     assert "0 lines: 0 mapped, 0 not; 1 retained message, not current" in stored.stdout
-    current, _, earlier = stored.stdout.partition("retained: the broker stored these earlier")
+    current, _, earlier = stored.stdout.partition("retained: the broker stored these messages earlier")
     assert "kind: wake" in earlier
     assert "kind: wake" not in current
     result = succeeded(watched(tmp_path, monkeypatch, Stored(True, False)))
@@ -423,10 +423,10 @@ def test_a_silent_source_without_a_baud_rate_gets_its_own_advice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent = watched(tmp_path, monkeypatch, Stored())
-    assert "the device sent nothing. Check that it is on" in silent.stdout
+    assert "the device sent nothing. Check that the device is on" in silent.stdout
     assert "baud" not in silent.stdout
     blank = watched(tmp_path, monkeypatch, Stored(console=b"\r\n\r\n"))
-    assert "4 bytes received, but no line of text. Check that it is on" in blank.stdout
+    assert "4 bytes received, but no line of text. Check that the device is on" in blank.stdout
     lost = watched(tmp_path, monkeypatch, Stored(trouble="the broker is gone"))
     assert "the broker is gone" in lost.stdout
     assert "sent nothing" not in lost.stdout

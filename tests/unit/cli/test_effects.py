@@ -140,7 +140,7 @@ def test_trial_found_in_two_sessions_needs_a_single_session(tmp_path: Path) -> N
     folder, other = (written(tmp_path / name, asked_session()) for name in ("a", "b"))
     result = harness("effects", folder, other, "--answer", "t1", "right")
     assert isinstance(result.exception, InputError)
-    assert "Name only one session" in result.exception.remedy
+    assert "Pass only one session" in result.exception.remedy
     assert harness("effects", folder, other, "--list").output.count("\nt1 of ") == 2
     assert "\nt1  due now" in harness("effects", folder, "--list").output
     assert answers(folder) == answers(other) == []

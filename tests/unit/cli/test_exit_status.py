@@ -187,7 +187,7 @@ def test_a_fault_of_the_harness_is_never_the_status_of_a_failed_limit() -> None:
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert result.returncode == 3
     assert "Traceback" in result.stderr
-    assert result.stderr.endswith("harness: AttributeError: a bug in the harness. Please report it\n")
+    assert result.stderr.endswith("harness: AttributeError: a bug in the harness. Please report this bug\n")
 
 
 def test_an_endless_device_file_is_refused(scored: list[str]) -> None:
@@ -209,4 +209,4 @@ def test_a_mistake_that_many_rows_share_is_printed_five_times_and_counted(tmp_pa
     assert lines[0].startswith(f"harness: {data}:1: there is no key 'intent'. Did you mean 'intents'?")
     assert lines[4].startswith(f"{data}:5: there is no key 'intent'.")
     assert lines[5].startswith(f"{data}:46: "), "another mistake is printed"
-    assert lines[6:] == [f"{data}: the same in 40 more places: there is no key 'intent'"]
+    assert lines[6:] == [f"{data}: this problem occurs in 40 more places: there is no key 'intent'"]

@@ -57,7 +57,7 @@ def test_a_round_file_is_refused_with_what_makes_rows_count_in_it(tmp_path: Path
     result = harness("import", "spring.yaml", file_with(tmp_path / "a.csv", "trial,rater,category\n"))
     assert isinstance(result.exception, InputError)
     assert "spring.yaml is a round file" in result.exception.what
-    assert "A row counts in the round if its column `round` names it" in result.exception.remedy
+    assert "A row counts in the round that its column `round` names" in result.exception.remedy
 
 
 def said(folder: Path) -> list[Judgment]:
@@ -376,7 +376,7 @@ def test_a_control_character_rejects_only_its_row(folder: Path, tmp_path: Path) 
 def test_an_import_replaces_earlier_judgments_on_request(folder: Path, tmp_path: Path) -> None:
     refused(wanted(folder, tmp_path, "q2-den,ann,findable"))
     result = harness("import", folder, tmp_path / "in.csv", "--replace")
-    assert result.output == "1 new judgment, 1 of them replace earlier ones, 0 already there\n"
+    assert result.output == "1 new judgment, 1 of them replace earlier judgments, 0 already there\n"
     row = rows_in(folder)[-1]
     assert (row.replaces, row.category) == ("id-3", Category.FINDABLE)
     assert harness("import", folder, tmp_path / "in.csv", "--replace").output.startswith("0 new judgments")

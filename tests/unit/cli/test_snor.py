@@ -254,7 +254,8 @@ def test_a_full_disk_is_reported_once(valid_file: Path) -> None:
         )
     assert result.returncode == 3
     assert result.stderr == (
-        b"harness: standard output cannot be written: No space left on device. Free disk space, or redirect it\n"
+        b"harness: standard output cannot be written: No space left on device. "
+        b"Free disk space, or redirect standard output\n"
     )
     error = snor("--output-format", "lsn", "--output", "/dev/full", valid_file).exception
     assert isinstance(error, HarnessError)

@@ -61,11 +61,11 @@ from harness.cli import group
         ),
         (
             "report trend . --since x",
-            "harness report trend: --since: 'x' is not a time. Write it like 2026-01-31 or 2026-",
+            "harness report trend: --since: 'x' is not a valid time. Write it like 2026-01-31 or 2026-",
         ),
         ("report trend gone", "harness report trend: FOLDER: 'gone' does not exist. Check the path"),
-        ("admin schema --output a.yaml", "harness admin schema: --output: 'a.yaml' is a file. Give a folder"),
-        ("report trend . --html .", "harness report trend: --html: '.' is a folder. Give a file"),
+        ("admin schema --output a.yaml", "harness admin schema: --output: 'a.yaml' is a file. Choose a folder"),
+        ("report trend . --html .", "harness report trend: --html: '.' is a folder. Choose a file"),
         ("report page a --max-wrong 1", "harness report page: there is no option --max-wrong."),
         (
             "report categories a --max-wrong 1.5",

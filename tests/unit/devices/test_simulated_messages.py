@@ -169,7 +169,7 @@ def test_two_clients_of_one_id_are_named(broker: SimulatedBroker, client_id: str
     assert "the connection to the broker was lost" in first
     assert len(others) == 2
     for problem in others:
-        assert (f"another client uses the same id. Write a client_id other than {client_id!r}" in problem) is rival
+        assert (f"another client uses the same id. Choose a `client_id` other than {client_id!r}" in problem) is rival
 
 
 def test_rare_connection_losses_are_not_blamed_on_another_client(broker: SimulatedBroker) -> None:

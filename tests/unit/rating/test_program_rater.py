@@ -299,7 +299,7 @@ def test_a_program_with_the_name_of_a_person_is_refused(session: Path, tmp_path:
     run.invoke(group, ["rate", str(session), "--rater", "far 1", "--no-sound"], input="1\n")
     result = rate(session, program(tmp_path))
     assert isinstance(result.exception, InputError)
-    assert "already used by a person" in str(result.exception)
+    assert "is already the name of a person who rates" in str(result.exception)
     assert got(tmp_path) == []
 
 

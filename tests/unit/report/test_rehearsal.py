@@ -81,9 +81,9 @@ limits: {max_false_reject_upper: 0.1}
 
 def test_false_rejects_that_cannot_be_decided_ask_for_voices_not_for_repetitions(tmp_path: Path) -> None:
     several = rehearse(tmp_path, "--missed", "1%", calls=20, hours=0.1, more=VOICES)
-    assert "even with 32 times as much from the same voices. Add voices." in several.output
+    assert "even with 32 times as much data from the same voices. Add voices." in several.output
     alone = rehearse(tmp_path, "--missed", "1%", calls=20, hours=0.1, more="limits: {max_false_reject_upper: 0.1}")
-    assert "cannot be decided: plan for 4 times as much." in alone.output
+    assert "cannot be decided: plan for 4 times as much data." in alone.output
 
 
 def test_a_device_has_only_the_voices_that_it_hears() -> None:

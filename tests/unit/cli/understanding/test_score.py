@@ -229,8 +229,8 @@ def test_json_is_the_only_standard_output(files: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "there is no session, and not both --gold and --pred. Add --gold"),
-        (["--gold", "g.jsonl"], "there is no session, and not both --gold and --pred"),
+        ([], "neither a session nor both --gold and --pred were specified. Add --gold"),
+        (["--gold", "g.jsonl"], "neither a session nor both --gold and --pred were specified"),
         (["--gold", "g.jsonl", "--pred", "other.jsonl"], "other.jsonl: no id of these predictions occurs in gold"),
         (["--gold", "g.jsonl", "--pred", "g.txt"], "the file or folder does not exist"),
         (["--gold", "-", "--pred", "-"], "only one file can come from standard input"),

@@ -87,7 +87,7 @@ def test_the_same_seed_gives_the_same_bytes(place: Path, tmp_path: Path, form: s
         (("train", "--data", "texts.jsonl", "--output", "out"), "not annotated with BIO tags"),
         (
             ("bench", "--data", "data", "--understander", "crf", "-s", "oracle:l1=3"),
-            "names no understander of this run",
+            "does not name an understander of this run",
         ),
         (("bench", "--data", "half", "--understander", "crf"), "no split named test"),
     ],

@@ -294,7 +294,7 @@ def test_a_moved_folder_keeps_its_rows(tmp_path: Path) -> None:
     log.append(NoteWritten("first", "t"))
     folder.rename(tmp_path / "moved")
     for end in (lambda: log.append(NoteWritten("second", "t")), log.close):
-        with pytest.raises(LogError, match="If the folder was moved, resume it there"):
+        with pytest.raises(LogError, match="If the folder was moved, resume the session from the new folder"):
             end()
     findings = check(tmp_path / "moved")
     assert (findings.damage, findings.rows) == ((), 2)
