@@ -97,7 +97,7 @@ def command(
         default=LimitTarget.POINT,
     ),
     reading: Reading = option(
-        "For --max-wrong: count a missing core capability that the device admits as a, admitted defeat, or b, wrong.",
+        "For --max-wrong: how a missing core capability counts if the device admits it: a, admitted defeat; b, wrong.",
         default=Reading.WRONG,
     ),
 ) -> None:

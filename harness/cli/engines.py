@@ -122,7 +122,7 @@ def _points_text(entry: CataloguedEngine) -> str:
         return f"{first.number} ({exact(first.threshold, 4)}) to {last.number} ({exact(last.threshold, 4)})"
     if _has_points_per_model(entry):
         return "1 to 20 per model"
-    return "if it reports scores" if entry.kind is None else "–"
+    return "if the engine reports scores" if entry.kind is None else "–"
 
 
 def _print_details(entry: CataloguedEngine, models: Sequence[LoadedEngine]) -> None:

@@ -92,7 +92,7 @@ def test_the_response_of_a_loudspeaker_is_measured_and_levelled(
     expected = np.interp(np.log(CENTRES_HZ), *np.array([(np.log(hz), gain) for hz, gain in parse(coloured)]).T)
     assert levels == pytest.approx(list(expected - expected.mean()), abs=0.5)
     refused = CliRunner().invoke(calibrate, [str(bench), "microphone", "--equalise"])
-    assert "name a loudspeaker" in str(getattr(refused.exception, "remedy", ""))
+    assert "choose a loudspeaker" in str(getattr(refused.exception, "remedy", ""))
 
 
 def responses(output: str) -> list[float]:
