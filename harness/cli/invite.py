@@ -101,17 +101,19 @@ def _replaced_invitations(invitations: Invitations, names: Collection[str], role
 
 
 def _parse_address(address: str) -> str:
-    """The scheme, host and port of a URL. InputError for anything else, and for a path."""
+    """The scheme, host and port of a URL. Raises InputError for anything else, and for a path."""
+    invalid = InputError(
+        f"{plain_text(address, 200)!r} is not a valid site address",
+        remedy=f"Use an address such as {ADDRESS}, without a path",
+    )
     try:
         parts = urlsplit(address)
         port = parts.port
     except ValueError:
-        parts, port = urlsplit(""), None
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/") or parts.query:
-        raise InputError(
-            f"{plain_text(address, 200)!r} is not a valid site address",
-            remedy=f"Use an address such as {ADDRESS}, without a path",
-        )
+        raise invalid from None
+    has_more = parts.path not in ("", "/") or parts.query or parts.fragment or "@" in parts.netloc
+    if parts.scheme not in ("http", "https") or not parts.hostname or has_more:
+        raise invalid
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}:{port}" if port else f"{parts.scheme}://{host}"
 

@@ -113,7 +113,7 @@ class Dashboard(GuardedApp):
                 screen.show(view)
         self._open_wake_screen(view)
         self._follow_question(view)
-        if self._leave_deadline_s is not None and (self.watch_.is_over or time.monotonic() > self._leave_deadline_s):
+        if self._leave_deadline_s is not None and (self.watch_.is_over or self._now() > self._leave_deadline_s):
             self._leave_with_exit_code(view)
 
     def _redraw_if_awaiting_answer(self) -> None:
@@ -223,7 +223,7 @@ class Dashboard(GuardedApp):
         view = self.watch_.view()
         if not self.watch_.is_over and view.all_played and self._leave_deadline_s is None and self._client is not None:
             # Every trial is played. The engine stays only for this client, and its exit status becomes the command's.
-            self._leave_deadline_s = time.monotonic() + GOODBYE_TIMEOUT_S
+            self._leave_deadline_s = self._now() + GOODBYE_TIMEOUT_S
             self.watch_.set_notice("ending the session … (ctrl+q again leaves immediately)", None)
             with suppress(EngineError):
                 self._client.send(Hello(client="dashboard", since_seq=0, attended=False))

@@ -11,8 +11,9 @@ from harness.base import threads
 from harness.base.plugins import Group, load
 from harness.base.ports import Sink, Voice
 from harness.devices.text_streams import TextStream
-from harness.model.errors import DeviceError, HarnessError, InputError, VoiceError
+from harness.model.errors import DeviceError, EngineError, HarnessError, InputError, VoiceError
 from harness.model.frozen import frozen
+from harness.model.numbers import exact
 from harness.model.observation import Observation, SoundKept, Unread
 from harness.model.stimulus import Clip, Samples, VoiceSpec, Waveform
 from harness.model.time import Stamp
@@ -20,7 +21,8 @@ from harness.sound.frames import ANALYSIS_HZ, Frames
 from harness.sound.recogniser_process import RecogniserProcess
 
 ANSWER_HZ = 22_050  # That of espeak, the default voice.
-LOAD_LIMIT_S = 60.0  # As `RecogniserProcess` allows.
+RECOGNISER_TIMEOUT_S = 180.0
+"""Above what `RecogniserProcess` takes at most: two children, each 60 s to load and 20 s to answer."""
 _SPEECH_S, _SILENCE_S = 0.3, 0.7
 """Length of the speech that begins a command, and of the silence that ends it, in seconds, as in Home Assistant."""
 _FRAMES_PER_S = 100
@@ -49,13 +51,15 @@ class Answerer:
         self.recogniser = RecogniserProcess(recogniser) if recogniser else None
 
     def await_recogniser(self) -> None:
-        """Returns when the recogniser is loaded; DeviceError if it cannot be."""
+        """Returns when the recogniser is loaded. Raises DeviceError if it cannot be."""
         answers: queue.SimpleQueue[str | HarnessError] = threads.simple_queue()
         if self.recogniser is not None:
             silence = Waveform(np.zeros(ANALYSIS_HZ // 2, np.float32), ANALYSIS_HZ)
             self.recogniser.transcribe_later(silence, answers.put)
-            # twice, since it starts a second child if the first one fails
-            answer = answers.get(timeout=2 * LOAD_LIMIT_S)
+            try:
+                answer = answers.get(timeout=RECOGNISER_TIMEOUT_S)
+            except queue.Empty:
+                answer = EngineError(f"it did not answer within {exact(RECOGNISER_TIMEOUT_S)} s")
             if isinstance(answer, HarnessError):
                 raise DeviceError(
                     f"the recogniser does not work: {answer}", remedy="Find the cause: harness check doctor"

@@ -80,8 +80,10 @@ class RaterPlayer:
                 on_fault=lambda stamp, problem: self._on_fault(playback, problem),
                 frames_per_buffer=960,
             )
-            playback.open()
             self.fault = ""
+            playback.open()
+            if self.fault:  # the output was lost as soon as it was open, and `_on_fault` closes it
+                raise SoundError(self.fault)
             self._playback = playback
 
     def order(self) -> int:

@@ -226,7 +226,7 @@ class SimpleDevice:
             return None
         play_count = self._play_counts[waveform_sha] = self._play_counts.get(waveform_sha, 0) + 1
         rng = random.Random(f"{self._seed}:{waveform_sha}:{play_count}")
-        draw, phrase = rng.random(), rng.randrange(4)
+        draw, phrase = rng.random(), rng.randrange(len(PHRASES))
         latency_s = self._options.latency_s * rng.uniform(0.8, 1.2)
         for share, reaction in (
             (self._options.wake_miss_share, DeviceReaction(None, None, phrase)),

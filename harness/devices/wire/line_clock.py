@@ -126,8 +126,8 @@ class LineClock:
         self._hold_back_s = hold_back_s
         self._unproven_s = unproven_s
         self._bins: deque[_Bin] = deque(maxlen=KEPT_BINS)
-        self._last_s: float | None = None  # device time of the last line
-        self._late_in_row = 0  # number of incredibly late lines in a row
+        self._last_device_s: float | None = None  # of the last line
+        self._late_line_count = 0  # of incredibly late lines in a row
         self._fit: tuple[float, float] | None = None  # drift and its error, until the bins change
 
     @property
@@ -141,17 +141,17 @@ class LineClock:
     def add(self, time: DeviceTime, stamp: Stamp) -> None:
         """Adds a line's device time and its arrival."""
         device_s = time.device_s
-        if self._last_s is not None and device_s < self._last_s - STEP_BACK_S - time.step_s:
+        if self._last_device_s is not None and device_s < self._last_device_s - STEP_BACK_S - time.step_s:
             self._forget()
-        self._last_s = device_s
+        self._last_device_s = device_s
         if stamp.error_s > VAGUE_S:
             return
         # Bounds of host − device; the device's step may be truncated or rounded.
         low = stamp.at_s - stamp.error_s - device_s - time.step_s
         high = stamp.at_s + stamp.error_s - device_s + time.step_s / 2
-        if self._contradicts(device_s, high) or self._has_stood_still(device_s, low):
+        if self._contradicts(device_s, high) or self._proves_a_stop(device_s, low):
             self._forget()
-        if self._late_in_row:
+        if self._late_line_count:
             return
         newest = self._bins[-1] if self._bins else None
         if newest is None or not 0 <= device_s - newest.start_s < BIN_S:
@@ -169,6 +169,7 @@ class LineClock:
     def _forget(self) -> None:
         self._bins.clear()
         self._fit = None
+        self._late_line_count = 0
 
     def stamp(self, time: DeviceTime, stamp: Stamp) -> Stamp:
         """When the line was written. If the clock is unknown: its arrival, and a possible delay before that."""
@@ -187,8 +188,11 @@ class LineClock:
         if start_s > end_s or end_s < stamp.at_s - stamp.error_s - CREDIBLE_S:
             return unproven
         middle_s, error_s = (start_s + end_s) / 2, (end_s - start_s) / 2
-        if arrived_s - device_s + time.step_s / 2 - high > self._usual_delay(lateness):
-            error_s = arrived_s - middle_s  # its clock may have stood still
+        delay_s = arrived_s - (device_s - time.step_s / 2 + high)
+        if delay_s > self._usual_delay(lateness):
+            error_s = (
+                arrived_s - middle_s
+            )  # the device's clock may have stood still: the line may be as new as its arrival
         return Stamp(middle_s, error_s)
 
     def _fit_offset(self, device_s: float, slope: float, drift: float, lateness: list[float]) -> tuple[float, float]:
@@ -207,15 +211,15 @@ class LineClock:
         slope, drift = self._drift()
         return high < self._fit_offset(device_s, slope, drift, self._bin_lateness(device_s, slope))[0]
 
-    def _has_stood_still(self, device_s: float, low: float) -> bool:
-        """Whether JUMP_BINS lines in a row are incredibly late, so that the clock has stood still.
+    def _proves_a_stop(self, device_s: float, low: float) -> bool:
+        """Counts incredibly late lines in a row. Returns whether they are JUMP_BINS: then the clock has stood still.
 
         Fewer are not enough, since a line may consist of two that were joined.
         """
         slope, drift = self._drift()
         is_late = bool(self._bins) and low > self._envelope(device_s, slope, drift)[0] + CREDIBLE_S
-        self._late_in_row = (self._late_in_row + 1) % JUMP_BINS if is_late else 0
-        return is_late and not self._late_in_row
+        self._late_line_count = self._late_line_count + 1 if is_late else 0
+        return self._late_line_count == JUMP_BINS
 
     @staticmethod
     def _usual_delay(lateness: list[float]) -> float:
@@ -295,12 +299,12 @@ class LineClock:
         first = self._bins[0]
         xs = [bin.high_at_s - first.high_at_s for bin in self._bins]
         ys = [bin.high - first.high for bin in self._bins]
-        slope, levels, sigma = _fit_line(xs, ys)
+        slope, intercepts, sigma = _fit_line(xs, ys)
         other_slopes = [_fit_line(xs[1:], ys[1:])[0], _fit_line(xs[:-1], ys[:-1])[0], _median_slope(xs, ys)]
         error = max(
             3 * sigma,
-            (max(levels) - min(levels)) / max(xs),
-            STEP_SLOPE_FACTOR * (_upper_quantile(levels) - min(levels)) / max(xs),
+            (max(intercepts) - min(intercepts)) / max(xs),
+            STEP_SLOPE_FACTOR * (_upper_quantile(intercepts) - min(intercepts)) / max(xs),
             *(LATE_POINTS_FACTOR * abs(slope - other) for other in other_slopes),
         )
         if error > UNSURE_DRIFT:
@@ -312,14 +316,14 @@ class LineClock:
 
 
 def _fit_line(xs: list[float], ys: list[float]) -> tuple[float, list[float], float]:
-    """The slope of the line through the points, the residual of each point, and the standard error of the slope."""
+    """The slope of the line through the points, each point's intercept at it, and the standard error of the slope."""
     count = len(xs)
     mean_x, mean_y = sum(xs) / count, sum(ys) / count
     spread = sum((x - mean_x) ** 2 for x in xs)
     slope = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / spread
-    levels = [y - slope * x for x, y in zip(xs, ys, strict=True)]
-    squares = sum((level - mean_y + slope * mean_x) ** 2 for level in levels)
-    return slope, levels, math.sqrt(squares / (count - 2) / spread)
+    intercepts = [y - slope * x for x, y in zip(xs, ys, strict=True)]
+    squares = sum((intercept - mean_y + slope * mean_x) ** 2 for intercept in intercepts)
+    return slope, intercepts, math.sqrt(squares / (count - 2) / spread)
 
 
 def _median_slope(xs: list[float], ys: list[float]) -> float:

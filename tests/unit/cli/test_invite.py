@@ -40,3 +40,11 @@ def test_a_new_invitation_does_not_change_a_role_unless_the_first_one_is_revoked
     assert file.read_bytes() == before
     assert CliRunner().invoke(group, [*invite, "ann", *first]).exit_code == 0
     assert CliRunner().invoke(group, [*invite, "ann", *second, "--revoke", "ann"]).exit_code == 0
+
+
+@pytest.mark.parametrize("address", ["http://ann:secret@lab.example", "https://lab.example/#raters", "http://lab:0x"])
+def test_an_address_of_more_than_scheme_host_and_port_is_refused(tmp_path: Path, address: str) -> None:
+    file = tmp_path / "invitations.json"
+    refused = CliRunner().invoke(group, ["rate", "invite", "--invitations", str(file), "ann", "--address", address])
+    assert "is not a valid site address" in str(refused.exception)
+    assert not file.exists()

@@ -331,6 +331,18 @@ def test_the_fit_starts_again_after_a_restart() -> None:
     assert abs(stamp.at_s - 200.0) <= stamp.error_s <= host_stamp.error_s + time.step_s
 
 
+def test_a_late_line_does_not_delay_the_new_start_of_the_fit() -> None:
+    stamps = []
+    for late_s in (0.0, 2.0):
+        clock = LineClock(unproven_s=0.12)
+        for number in range(21):
+            clock.add(DeviceTime(float(number), 0.001), arrival(100.0 + number + (late_s if number == 20 else 0), 0.01))
+        jumped = DeviceTime(30.0, 0.001)  # 9 s before its arrival by the old fit
+        clock.add(jumped, arrival(121.0, 0.01))
+        stamps.append(clock.stamp(DeviceTime(30.5, 0.001), arrival(121.6, 0.01)))
+    assert stamps[0] == stamps[1]
+
+
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.name)
 def test_stated_errors_cover_the_truth(adapter: Adapter) -> None:
     by_clock = covered(adapter, range(15))
