@@ -64,7 +64,7 @@ class AnnotationFolder:
         if not self.project.is_file():
             raise LogError(
                 f"{self.path} is not an annotation project: it has no {self.project.name}",
-                remedy="Create one with: harness understand annotate new",
+                remedy="Create a project with: harness understand annotate new",
             )
         return self
 

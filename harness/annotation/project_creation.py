@@ -202,7 +202,7 @@ def make_project(
     label_set = load_label_set(labels)
     utterances = _utterances(data, splits or (None,))
     if folder.exists() or folder.is_symlink():
-        raise InputError("this already exists", place=Place(str(folder)), remedy="Choose a new folder")
+        raise InputError("the path already exists", place=Place(str(folder)), remedy="Choose a new folder")
     demand_folder(folder)
     mapping = mapping or {}
     imported: list[LabelImport] = []
@@ -264,7 +264,7 @@ def _utterances(data: Sequence[Path], splits: Sequence[str | None]) -> tuple[Utt
                     raise InputError(
                         f"the id {utterance.id!r} is already in {first_path}",
                         place=utterance.place or Place(str(path)),
-                        remedy="Rename one of the two",
+                        remedy="Change one of the ids",
                     )
                 by_id[utterance.id] = utterance, path
     utterances = tuple(utterance for utterance, _ in by_id.values())

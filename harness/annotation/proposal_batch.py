@@ -75,7 +75,7 @@ def training_material(
         raise InputError(
             f"{len(labelled)} utterances are labelled, but tri-training needs at least {MIN_LABELLED} (the method's"
             " authors labelled 1,551)",
-            remedy="Label some first: harness understand annotate review PROJECT, or import labels: "
+            remedy="Label some utterances first: harness understand annotate review PROJECT, or import labels: "
             "harness understand annotate import",
         )
     sets = {utterance.intents for utterance in labelled}

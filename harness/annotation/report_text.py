@@ -421,8 +421,8 @@ def training_lines(training: TriTraining) -> Iterator[str]:
     if training.absent:
         yield f"in no labelled utterance, so never proposed: {', '.join(shown(label, 60) for label in training.absent)}"
     if training.known_texts:
-        texts = counted(training.known_texts, "utterance has", "utterances have")
-        yield f"of those to propose for, {texts} the text of a labelled one"
+        texts = counted(training.known_texts, "unlabelled utterance has", "unlabelled utterances have")
+        yield f"{texts} the same text as a labelled one"
     if training.shared_texts:
         shared = counted(
             training.shared_texts, "held-out text is also a training text", "held-out texts are also training texts"

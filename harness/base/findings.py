@@ -95,7 +95,7 @@ class Findings:
             child_path = (*path, step)
             if child.value is None and not is_allowed(child_path):
                 problem = f"the key {step!r} has no value" if isinstance(step, str) else "an entry is empty"
-                self.add(child_path, problem, "Write a value, or remove the line", key=True)
+                self.add(child_path, problem, "Add a value, or remove the line", key=True)
             self.refuse_empty(child, is_allowed, child_path)
 
     def refuse(self) -> None:
@@ -122,7 +122,7 @@ class Findings:
             case "extra_forbidden" | "unexpected_keyword_argument":
                 self.add(path, f"there is no key {last!r} here", nearest(last, known_keys), key=True)
             case _ if detail["input"] is None:
-                self.add(path, f"the key {last!r} has no value", "Write a value, or remove the line", key=True)
+                self.add(path, f"the key {last!r} has no value", "Add a value, or remove the line", key=True)
             case _:
                 problem, remedy = explain_error(detail)
                 is_wrong_key = last == "[key]"  # pydantic's mark for a key of a mapping that is itself wrong
@@ -161,23 +161,23 @@ def explain_error(detail: ErrorDetails) -> tuple[str, str]:
             return f"{value_text} is not supported here", nearest(value, re.findall(r"'([^']*)'", context["expected"]))
         case "string_type":
             quoted = str(value).lower() if isinstance(value, bool) else value
-            remedy = "Write text" if isinstance(value, list | dict) else f'Put it in quotes: "{quoted}"'
+            remedy = "Use text" if isinstance(value, list | dict) else f'Put the value in quotes: "{quoted}"'
             return f"expected text, found {value_text}", remedy
         case "int_type" | "int_from_float" | "int_parsing":
             return (
                 f"expected a whole number, found {value_text}",
-                "Write digits without quotes and without a decimal point",
+                "Use digits without quotes and without a decimal point",
             )
         case "float_type" | "float_parsing":
-            return f"expected a number, found {value_text}", "Write a number without quotes and without a unit"
+            return f"expected a number, found {value_text}", "Use a number without quotes and without a unit"
         case "finite_number":
-            return f"{value_text} is not a finite number", "Write an ordinary number"
+            return f"{value_text} is not a finite number", "Use a finite number"
         case "bool_type" | "bool_parsing":
-            return f"expected true or false, found {value_text}", "Write true or false, in lower case, without quotes"
+            return f"expected true or false, found {value_text}", "Use true or false, in lower case, without quotes"
         case "list_type" | "tuple_type" | "set_type" | "frozen_set_type":
-            return f"expected a list, found {value_text}", "Write [one, two], or lines that begin with -"
+            return f"expected a list, found {value_text}", "Use [one, two], or lines that begin with -"
         case "dict_type" | "model_type" | "model_attributes_type" | "dataclass_type" | "mapping_type":
-            return f"expected keys and values, found {value_text}", "Write {key: value}, or indented lines `key: value`"
+            return f"expected keys and values, found {value_text}", "Use {key: value}, or indented lines `key: value`"
         case "greater_than_equal":
             return f"{value_text} is too small", f"Use a value of at least {exact(context['ge'])}"
         case "greater_than":
@@ -188,7 +188,7 @@ def explain_error(detail: ErrorDetails) -> tuple[str, str]:
             return f"{value_text} is too large", f"Use a value of less than {exact(context['lt'])}"
         case "too_short" | "string_too_short":
             if isinstance(value, str):
-                return "the text is empty", "Write some text"
+                return "the text is empty", "Enter some text"
             return f"{value_text} is empty", "Add at least one entry"
         case "too_long" | "string_too_long":
             unit = "characters" if isinstance(value, str) else "entries"
@@ -277,19 +277,19 @@ def matching(pattern: re.Pattern[str], kind: str, remedy: str) -> AfterValidator
 def _check_text(text: str) -> str:
     text = text.strip()
     if not text:
-        raise validation_error("the text is empty", "Write some words")
+        raise validation_error("the text is empty", "Enter some words")
     if len(text) > MAX_TEXT:
-        raise validation_error(f"the text has more than {MAX_TEXT} characters", "Shorten it")
+        raise validation_error(f"the text has more than {MAX_TEXT} characters", "Shorten the text")
     if any(ord(letter) < 0x20 for letter in text):
         raise validation_error(
-            "the text contains a line break or a tab", "Write it as one line; > instead of | joins lines"
+            "the text contains a line break or a tab", "Put the text on one line; > instead of | joins lines"
         )
     return text
 
 
 def _check_spoken(text: str) -> str:
     if not any(letter.isalnum() for letter in text):
-        raise validation_error(f"{text!r} contains nothing to speak", "Write some words")
+        raise validation_error(f"{text!r} contains nothing to speak", "Enter some words")
     return text
 
 
@@ -302,7 +302,7 @@ Text = Annotated[str, AfterValidator(_check_text), Field(json_schema_extra={"min
 Spoken = Annotated[Text, AfterValidator(_check_spoken)]
 Language = Annotated[
     str,
-    matching(_LANGUAGE, "a language tag", "Write, for example, en-US or de"),
+    matching(_LANGUAGE, "a language tag", "Use a tag such as en-US or de"),
     Field(json_schema_extra={"pattern": f"^{_LANGUAGE.pattern}$"}),
 ]
 

@@ -185,7 +185,7 @@ class SessionFolder:
         if self.rescue.is_file():
             raise LogError(
                 f"{self.database} was deleted, moved or replaced in an earlier run; its rows are in {self.rescue.name}",
-                remedy=f"Continue with them: harness run resume {shell_word(self.path)}",
+                remedy=f"Continue with these rows: harness run resume {shell_word(self.path)}",
             )
         if not self.database.is_file():
             raise LogError(

@@ -239,7 +239,7 @@ def program_command(option: str, text: str, example: str, by_interpreter: str) -
     InputError if there is no such program. For its message, option: the option with this text; example: a right text;
     by_interpreter: a right text for a script that cannot be executed itself.
     """
-    example = f"Write a command: {example}"
+    example = f"Specify a command: {example}"
     try:
         parts = [text] if os.path.isfile(text) else shlex.split(text)  # Path.is_file raises for a long text
     except ValueError as error:
@@ -253,7 +253,7 @@ def program_command(option: str, text: str, example: str, by_interpreter: str) -
         if os.path.isfile(parts[0]):
             raise InputError(
                 f"{parts[0]} is not executable",
-                remedy=f"Run chmod +x {parts[0]}, or name its interpreter: {by_interpreter}",
+                remedy=f"Run chmod +x {parts[0]}, or specify its interpreter: {by_interpreter}",
             )
         raise InputError(
             f"the program {parts[0]!r} does not exist", remedy=f"{example}; paths are relative to the current folder"

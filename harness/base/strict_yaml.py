@@ -56,21 +56,25 @@ _CAUSES = (
         "the indentation of this line differs from that of the keys around it",
         _INDENT,
     ),
-    ("but found '?'", "a key stands among the entries of a list (- …)", _INDENT),
-    ("but found '-'", "a list entry (- …) stands among keys", _INDENT),
+    ("but found '?'", "a key appears among the entries of a list (- …)", _INDENT),
+    ("but found '-'", "a list entry (- …) appears among keys", _INDENT),
     ("expected <block end>", "this does not fit the lines above it", _INDENT),
     (
         "unknown escape character",
         "\\{sign} is not an escape in double quotes",
         "Use single quotes, in which \\ is an ordinary character",
     ),
-    ("expected chomping", "text follows | or > on the same line", "Put it on the lines below, indented, or in quotes"),
+    (
+        "expected chomping",
+        "text follows | or > on the same line",
+        "Put the text on the lines below, indented, or put it in quotes",
+    ),
     (
         "expected the node content",
         "a value is missing before {sign}",
-        "Write the value; put text with this character in quotes",
+        "Add the value; put text that contains this character in quotes",
     ),
-    ("sequence entries are not allowed", "a list entry (- …) stands on the line of its key", _NEXT_LINE),
+    ("sequence entries are not allowed", "a list entry (- …) is on the same line as its key", _NEXT_LINE),
     ("alphabetic or numeric character", "& and * begin anchors and aliases, which are not allowed", _PLACEHOLDER),
 )
 """Part of the parser's message → the cause in the file, and what to do."""
@@ -160,7 +164,7 @@ def _decode(content: bytes, file: str) -> str:
         raise InputError(
             f"the control character U+{ord(unsafe[0]):04X} is not allowed",
             place=place,
-            remedy="Remove it from the file",
+            remedy="Remove the character from the file",
         )
     return text
 
@@ -194,7 +198,9 @@ class _Composer:
         root = self._compose_node(self._next(), 1)
         self._next()  # the document's end
         if not isinstance(event := self._next(), yaml.StreamEndEvent):
-            raise self._error(event, "a second document begins here", "Move it to another file, and remove the ---")
+            raise self._error(
+                event, "a second document begins here", "Move the second document to another file, and remove the `---`"
+            )
         if root.value is None:
             raise empty
         if not isinstance(root.value, dict):
@@ -285,7 +291,9 @@ class _Composer:
                 raise self._error(event, problem, "Put the key in quotes")
             if key in entries:
                 raise self._error(
-                    event, f"the key {key!r} is given twice (first on line {keys[key].line})", "Remove one of the two"
+                    event,
+                    f"the key {key!r} is given twice (first on line {keys[key].line})",
+                    "Remove one of the two keys",
                 )
             keys[key] = _mark(event)
             entries[key] = self._compose_node(self._next(), depth + 1)
@@ -310,7 +318,7 @@ class _Composer:
         if _INT.fullmatch(text) or _FLOAT.fullmatch(text):
             if sum(letter.isdigit() for letter in text) > MAX_DIGITS:
                 raise self._error(
-                    event, f"a number has more than {MAX_DIGITS} digits", "If it is text, put it in quotes"
+                    event, f"a number has more than {MAX_DIGITS} digits", "If this is text, put it in quotes"
                 )
             return int(text) if _INT.fullmatch(text) else float(text)
         return text

@@ -82,7 +82,7 @@ def line_blocks(read: Callable[[int], bytes], file: str, encoding: str = "utf-8"
             text = decoder.decode(content, is_at_end)
         except UnicodeError as error:
             problem = f"from about here on, the file is not {encoding}"
-            raise InputError(problem, place=Place(file, first), remedy="State its encoding: --encoding …") from error
+            raise InputError(problem, place=Place(file, first), remedy="Specify the encoding: --encoding …") from error
         if text and not has_started:
             has_started, text = True, text.removeprefix(_BYTE_ORDER_MARK)
         text = tail + text
@@ -118,18 +118,22 @@ def fault_in(line: str, place: Place, encoding: str) -> InputError | None:
     point = ord(character)
     if "\udc80" <= character <= "\udcff":  # as `surrogateescape` decodes bytes
         problem = f"byte 0x{point - 0xDC00:02x} is not {encoding.upper()}"
-        remedy = "Save the file as UTF-8, or state its encoding: --encoding latin-1"
+        remedy = "Save the file as UTF-8, or specify its encoding: --encoding latin-1"
         if point - 0xDC00 in (0xFE, 0xFF) and place.line == 1 and fault.start() == 0:  # its byte order mark
             remedy = "The file looks like UTF-16: --encoding utf-16"
     elif character == "\0":
         problem = "this is a NUL character"
-        remedy = "Remove it. If there are many, the file is UTF-16 (--encoding utf-16) or not text"
+        remedy = "Remove the character. If there are many, the file is UTF-16 (--encoding utf-16) or not text"
     else:
         problem = f"this is the {_character_kind(point)} U+{point:04X}"
         windows = 0x80 <= point < 0xA0
-        remedy = "Remove it; if the file is from Windows: --encoding cp1252" if windows else "Remove it"
+        remedy = (
+            "Remove the character; if the file is from Windows: --encoding cp1252"
+            if windows
+            else "Remove the character"
+        )
         if character == "\x1a":
-            remedy = "Remove it; DOS programs end files with it"
+            remedy = "Remove the character; DOS programs end files with it"
     return InputError(problem, place=fault_place, remedy=remedy)
 
 
@@ -208,7 +212,7 @@ def _decode(content: bytes, codec: str, path: Path) -> str:
     except UnicodeError as error:
         _refuse_faults(content, codec, path)
         problem = f"the file is not {codec}: {error}"
-        raise InputError(problem, place=Place(str(path)), remedy="State its encoding: --encoding …") from error
+        raise InputError(problem, place=Place(str(path)), remedy="Specify the encoding: --encoding …") from error
 
 
 def _with_line_feeds(text: str, path: Path, *, may_be_empty: bool = False, as_written: bool = False) -> str:
@@ -253,7 +257,7 @@ _ENDLESS = {(1, 5), (1, 7), (1, 8), (1, 9)}
 
 def empty(path: Path) -> InputError:
     """The error for an empty file."""
-    return InputError("the file is empty", place=Place(str(path)), remedy="Check the program that writes it")
+    return InputError("the file is empty", place=Place(str(path)), remedy="Check the program that writes the file")
 
 
 def _refuse_faults(content: bytes, codec: str, path: Path) -> None:
@@ -340,7 +344,7 @@ def repetition(id_: str, line: int) -> tuple[str, str]:
     """Message and remedy for a repeated id."""
     return (
         f"the id {shown(id_)} occurs twice, first on line {line}",
-        "Rename one of the two; upper and lower case count as the same id",
+        "Change one of the ids; upper and lower case count as the same id",
     )
 
 
@@ -453,7 +457,7 @@ class CsvRows:
             except csv.Error as error:
                 spans_lines = reader.line_num > first_line or "unexpected end" in str(error)
                 problem = "a quote is not closed" if spans_lines else f"not CSV: {error}"
-                remedy = 'Put a field with commas in quotes; write a quote within it twice: "say ""hi"""'
+                remedy = 'Put a field with commas in quotes; write a quote within the field twice: "say ""hi"""'
                 self._problems.add(line, 1, problem, remedy)
             else:
                 yield line, row

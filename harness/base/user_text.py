@@ -26,10 +26,10 @@ def checked_text(text: str, subject: str = "the comment") -> str:
     clean_text = to_nfc(text)
     if len(clean_text) > MAX_TEXT_CHARS:
         raise InputError(
-            f"{subject} has {len(clean_text):,} characters; the limit is {MAX_TEXT_CHARS:,}", remedy="Shorten it"
+            f"{subject} has {len(clean_text):,} characters; the limit is {MAX_TEXT_CHARS:,}", remedy="Shorten the text"
         )
     if _NOT_STORABLE.search(clean_text):
-        raise InputError(f"{subject} contains a NUL or an incomplete character", remedy="Remove that character")
+        raise InputError(f"{subject} contains a NUL or an incomplete character", remedy="Remove the character")
     return "" if not clean_text or clean_text.isspace() else clean_text
 
 
@@ -42,7 +42,7 @@ def required_text(text: str, subject: str) -> str:
     """The text to store, as `checked_text` gives it; InputError if it is blank."""
     clean_text = checked_text(text, subject)
     if not clean_text:
-        raise InputError(f"{subject} is empty", remedy="Write something")
+        raise InputError(f"{subject} is empty", remedy="Enter some text")
     return clean_text
 
 
@@ -50,9 +50,7 @@ def person_name(text: str, subject: str) -> str:
     """The name of a person to store, without surrounding blanks; InputError. subject: such as "rater name"."""
     name = unicodedata.normalize("NFC", text).strip()
     if not name or len(name) > MAX_NAME_CHARS or not name.translate(_JOINERS).isprintable():
-        raise InputError(
-            f"{text!r} is not a valid {subject}", remedy=f"Write 1 to {MAX_NAME_CHARS} printable characters"
-        )
+        raise InputError(f"{text!r} is not a valid {subject}", remedy=f"Use 1 to {MAX_NAME_CHARS} printable characters")
     return name
 
 
@@ -74,4 +72,4 @@ def refuse_same_names(names: Sequence[str], subject: str) -> None:
     for name in names:
         other = first_spellings.setdefault(name_key(name), name)
         if other != name:
-            raise InputError(f"{other!r} and {name!r} are the same {subject}", remedy="Use one spelling")
+            raise InputError(f"{other!r} and {name!r} are the same {subject}", remedy="Use a single spelling")

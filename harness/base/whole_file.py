@@ -22,7 +22,7 @@ from harness.model.errors import InputError, LogError, LogFull, Place
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 FREE_SPACE = "Free space on that disk"
-FREE_SPACE_LOG_IS_SAFE = f"{FREE_SPACE}; what was acknowledged is safe"
+FREE_SPACE_LOG_IS_SAFE = f"{FREE_SPACE}; acknowledged data is safe"
 
 
 @contextmanager

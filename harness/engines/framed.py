@@ -91,7 +91,7 @@ def model_folder(model: str, engine: str, file_names: Iterable[str]) -> Path:
         problem = f"{engine} needs a model folder"
         if model:
             problem += f", but {model!r} is not a folder"
-        raise InputError(problem, remedy=f"Download a model, unpack it, and name its folder: -t {engine}:FOLDER")
+        raise InputError(problem, remedy=f"Download a model, unpack it, and pass its folder: -t {engine}:FOLDER")
     missing = [pattern for pattern in file_names if not any(folder.glob(pattern))]
     if missing:
         problem = f"this is not a {engine} model: it has no {', '.join(missing)}"

@@ -91,7 +91,7 @@ def find_model(text: str) -> ModelFile:
     if key not in models:
         problem = f"microWakeWord has no model {text!r}" if text else "no microWakeWord model is given"
         raise InputError(
-            problem, remedy=f"{did_you_mean(text, models)}Use one of: {', '.join(models)}, or give a .tflite file"
+            problem, remedy=f"{did_you_mean(text, models)}Use one of: {', '.join(models)}, or pass a .tflite file"
         )
     return models[key]
 
@@ -114,12 +114,13 @@ def _read_manifest(path: Path) -> ModelFile:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"{path} is not a microWakeWord manifest: {type(error).__name__}: {error}",
-            remedy=f"It needs wake_word, model, micro.probability_cutoff, micro.sliding_window_size; see {_MANIFEST}",
+            remedy="A manifest needs `wake_word`, `model`, `micro.probability_cutoff` and "
+            f"`micro.sliding_window_size`; see {_MANIFEST}",
         ) from None
     if not 0 < cutoff < 1 or window < 1:
         raise InputError(
             f"{path}: a cutoff of {cutoff} over {window} probabilities detects nothing, or everything",
-            remedy="Set probability_cutoff between 0 and 1, and sliding_window_size to at least 1",
+            remedy="Set `probability_cutoff` between 0 and 1, and `sliding_window_size` to at least 1",
         )
     return model_file
 
@@ -387,7 +388,7 @@ def _read_graphs(file: ModelFile, content: bytes) -> tuple[Graph, ...]:
     if len(shape) != 3 or shape[0] != 1 or shape[1] < 1 or shape[2] != WIDTH:
         raise InputError(
             f"{file.path} is not a microWakeWord model: its input is {shape}, not frames of {WIDTH} features",
-            remedy="Use a microWakeWord model, or name the model's engine (openwakeword:FILE.tflite)",
+            remedy="Use a microWakeWord model, or specify the model's engine (openwakeword:FILE.tflite)",
         )
     return graphs
 

@@ -76,14 +76,14 @@ def task_of(text: str, assignments: Iterable[tuple[str, str]] = (), files: Itera
     else:
         raise InputError(
             f"{text!r} is neither an engine nor a model file",
-            remedy="Name an engine and a model, such as microwakeword:okay_nabu, or a file that ends in "
+            remedy="Specify an engine and a model, such as microwakeword:okay_nabu, or a file that ends in "
             ".tflite or .onnx; `harness evaluate engines` lists the installed engines",
         )
     known_settings = engine_class(engine).settings
     values_by_name, files_by_name = dict(assignments), dict(files)
     set_twice = values_by_name.keys() & files_by_name.keys()
     if set_twice:
-        raise InputError(f"{min(set_twice)} is set by both -s and -f", remedy="Use only one of them")
+        raise InputError(f"{min(set_twice)} is set by both -s and -f", remedy="Use only one of -s and -f")
     setting_by_name = {setting.name: setting for setting in known_settings}
     file_values = {name: read_from_file(setting_by_name.get(name), path) for name, path in files_by_name.items()}
     settings = check_settings(known_settings, [*values_by_name.items(), *file_values.items()], engine)

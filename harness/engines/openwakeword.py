@@ -482,7 +482,7 @@ def _model_file(package: Any, name: str) -> tuple[Path, bool]:
         raise PluginError(
             problem,
             remedy=f"{did_you_mean(key, model_names)}Use one of: {', '.join(model_names)}; "
-            f"or give a file that ends in {' or '.join(ENDINGS)}",
+            f"or pass a file that ends in {' or '.join(ENDINGS)}",
         )
     return _models_folder(package) / f"{key}.tflite", True
 

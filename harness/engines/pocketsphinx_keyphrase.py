@@ -127,7 +127,7 @@ def _read_dictionary(path: str, phones: set[str]) -> Pronunciations:
             raise InputError(
                 f"{line.strip()[:60]!r} is not a word followed by its phonemes",
                 place=Place(path, row),
-                remedy="Write the word, a space, and its phonemes: jarvis JH AA R V AH S",
+                remedy="Enter the word, a space, and its phonemes: jarvis JH AA R V AH S",
             )
         unknown = [phone for phone in entry[2].split() if phone not in phones]
         if unknown:
@@ -299,7 +299,7 @@ def _threshold(settings: Mapping[str, str]) -> tuple[float, int | None]:
         if POINT.name in settings:
             raise InputError(
                 "kws-threshold and operating-point are both set, but each sets the threshold",
-                remedy="Set only one of them",
+                remedy="Set only one of the two",
             )
         return _parse_threshold(settings[KWS_THRESHOLD.name], None), None
     point = round(number(settings, POINT))
@@ -316,7 +316,7 @@ def _parse_threshold(text: str, place: Place | None) -> float:
         raise InputError(
             f"{text!r} is not a keyphrase threshold",
             place=place,
-            remedy="Write the threshold as 1e-30, or as its power of ten, -30",
+            remedy="Specify the threshold as 1e-30, or as its power of ten, -30",
         )
     return value if value > 0 else 10.0**value
 
@@ -339,6 +339,6 @@ def _phrases(model: str, path: str, threshold: float) -> dict[str, float]:
     if not thresholds:
         raise InputError(
             "pocketsphinx needs a phrase",
-            remedy="Name a phrase: -t 'pocketsphinx:\"hey jarvis\"'. Or use a file of phrases: -f keyphrases FILE",
+            remedy="Pass a phrase: -t 'pocketsphinx:\"hey jarvis\"'. Or use a file of phrases: -f keyphrases FILE",
         )
     return thresholds

@@ -125,7 +125,7 @@ class EngineConnection:
             return self._pipe
         pipe, hello = self._start()
         if hello != self.hello:
-            raise pipe.fault("sent a hello that differs from its first one", "One task measures one engine")
+            raise pipe.fault("sent a hello that differs from its first one", "Use the same engine for the whole task")
         return pipe
 
     def _start(self) -> tuple[ProgramPipe, EngineHello]:
@@ -498,7 +498,7 @@ def _check_settings(settings: Mapping[str, str], hello: EngineHello) -> None:
         if settings.get(setting.name, value) != value:
             raise InputError(
                 f"{setting.name} is {settings[setting.name]}, but the engine reports {value}",
-                remedy=f"Remove {setting.name}, which applies only with mode=once",
+                remedy=f"Remove `{setting.name}`, which applies only with mode=once",
             )
 
 
@@ -514,7 +514,7 @@ def _rule_and_points(
     if unusable_settings:
         raise InputError(
             f"{', '.join(unusable_settings)} cannot be set: this engine reports detections, not scores",
-            remedy="Use an option of the engine itself, on its command line, if it has one",
+            remedy="Set it on the engine's own command line, if the engine has such an option",
         )
     return None, None, ()
 

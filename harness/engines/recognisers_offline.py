@@ -40,7 +40,7 @@ ARCHITECTURE = Setting(
     "architecture",
     SettingKind.CHOICE,
     "tiny",
-    "architecture of your model folder",
+    "architecture of the model in your folder",
     choices=("tiny", "base"),
     scores=True,
 )
@@ -174,7 +174,7 @@ def _folder(engine: type[OfflineEngine], name: str, model: str, packaged: str, f
         models = [known_model.name for known_model in engine.models()]
         raise InputError(
             f"{model!r} is neither a model of {name} nor a folder",
-            remedy=f"{did_you_mean(model, models)}Use one of: {', '.join(models)}; or give a model folder",
+            remedy=f"{did_you_mean(model, models)}Use one of: {', '.join(models)}; or pass a model folder",
         )
     missing = [file for file in files if not (folder / file).is_file()]
     if missing:

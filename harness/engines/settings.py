@@ -28,7 +28,7 @@ REFRACTORY = Setting(
     "last detection that counts)", low=0, high=60_000,
 )  # fmt: skip
 SPOT_DURATION = Setting(
-    "spot-duration", SettingKind.NUMBER, "800", "assumed length of a detection, in ms before the time that is reported",
+    "spot-duration", SettingKind.NUMBER, "800", "assumed length of a detection, in ms before the reported time",
     low=0, high=10_000,
 )  # fmt: skip
 OF_SCORES = (OPERATING_POINT, THRESHOLD, REFRACTORY, LEAD_IN, SPOT_DURATION)
@@ -45,7 +45,7 @@ def parse_assignment(text: str) -> tuple[str, str]:
     """Parses `name=value`. InputError for another text."""
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise InputError(f"{text!r} is not a setting", remedy="Write -s setting=value, such as -s operating-point=10")
+        raise InputError(f"{text!r} is not a setting", remedy="Use -s setting=value, such as -s operating-point=10")
     return name, value
 
 
@@ -62,7 +62,7 @@ def read_from_file(setting: Setting | None, path: str) -> str:
         if len(content) > MAX_FILE_BYTES:
             raise InputError(
                 f"{path} is longer than {MAX_FILE_BYTES:,} bytes",
-                remedy=f"Use a file with nothing but the value of {setting.name}",
+                remedy=f"Use a file that contains only the value of {setting.name}",
             )
         return content.decode("utf-8").removesuffix("\n").removesuffix("\r")
     except (OSError, UnicodeDecodeError) as error:
@@ -80,7 +80,7 @@ def check_settings(
     settings = checked_settings(known_settings, assignments, engine)
     if THRESHOLD.name in settings and OPERATING_POINT.name in settings:
         raise InputError(
-            "threshold and operating-point are both set, but each sets the threshold", remedy="Set only one of them"
+            "threshold and operating-point are both set, but each sets the threshold", remedy="Set only one of the two"
         )
     return settings
 

@@ -116,7 +116,7 @@ def _phrases(path: Path) -> Iterator[str]:
         raise InputError(
             f"the keywords cannot be read: {error}",
             place=Place(str(path)),
-            remedy="Write the keywords with `sherpa-onnx-cli text2token`, and add -f keywords FILE",
+            remedy="Convert the keywords with `sherpa-onnx-cli text2token`, and add -f keywords FILE",
         ) from error
     for line in filter(str.strip, lines):
         tokens, separator, name = line.partition("@")

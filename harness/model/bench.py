@@ -291,7 +291,7 @@ class DeviceSetting:
     def refusal(self, value: str) -> str:
         """Why the setting cannot have this value; "" if it can."""
         if self.choices:
-            return "" if value in self.choices else "is not one of its options"
+            return "" if value in self.choices else "is not an allowed value"
         try:
             number = float(value)
         except ValueError:
@@ -543,9 +543,9 @@ class Notify:
                 remedy="Use exactly one of `command`, `webhook`, `webhook_env` and `mqtt`",
             )
         if self.webhook and not self.webhook.startswith(("http://", "https://")):
-            raise InputError(f"{self.webhook!r} is not an HTTP address", remedy="Write `https://…`")
+            raise InputError(f"{self.webhook!r} is not an HTTP address", remedy="Use `https://…`")
         if self.mqtt and (not self.topic or set(self.topic) & set("+#")):
-            raise InputError("`mqtt` needs a topic without + and #", remedy="Name a topic, such as `topic: lab/nights`")
+            raise InputError("`mqtt` needs a topic without + and #", remedy="Set a topic, such as `topic: lab/nights`")
         for main, is_used, keys in (
             ("command", bool(self.command), {"input": self.input is not NotifyInput.JSON}),
             ("webhook", bool(self.webhook or self.webhook_env), {"token_env": self.token_env}),

@@ -25,7 +25,7 @@ def filled(template: str, value: str, *, escaped: bool = False) -> str:
             text = format(float(value), match[1]) if match[1] else value
         except ValueError as error:
             problem = f"{match[0]} does not fit the number {value}: {error}"
-            raise InputError(problem, remedy="Write `{value}` or, for example, `{value:.1f}`") from error
+            raise InputError(problem, remedy="Use `{value}` or, for example, `{value:.1f}`") from error
         return re.escape(text) if escaped else text
 
     return _VALUE.sub(fill, template)
@@ -75,11 +75,12 @@ class Positioner:
     def __post_init__(self) -> None:
         if self.low is not None and self.high is not None and not self.low < self.high:
             raise InputError(
-                f"low is {exact(self.low)}, but high is {exact(self.high)}", remedy="Write the lower end as `low`"
+                f"`low` is {exact(self.low)}, but `high` is {exact(self.high)}",
+                remedy="Set `low` to the lower end of the range",
             )
         if self.home is not None and (refusal := self.refusal(exact(self.home))):
             raise InputError(
-                f"home is {exact(self.home)}, which {refusal}", remedy="Set `home` to a value in its range"
+                f"`home` is {exact(self.home)}, which {refusal}", remedy="Set `home` to a value within the range"
             )
         for template in (self.move, self.done, self.failed):
             filled(template, "1.5")
@@ -149,5 +150,5 @@ def refuse_expressions(**expressions: str) -> None:
             re.compile(text)
         except re.error as error:
             raise InputError(
-                f"{key} is not a regular expression: {error}", remedy="Write, for example, '^OK'"
+                f"{key} is not a regular expression: {error}", remedy="Use an expression such as '^OK'"
             ) from error

@@ -109,7 +109,7 @@ class ImportPlan:
         if session_id:
             if session_id not in self._sessions:
                 raise WrongCell(
-                    f"no session {shown(session_id)} was given", self._nearest_hint(session_id, self._sessions)
+                    f"no session {shown(session_id)} was passed", self._nearest_hint(session_id, self._sessions)
                 )
             return self._sessions[session_id].find_place(row, self._nearest_hint)
         candidates = list(self._sessions.values())
@@ -117,7 +117,7 @@ class ImportPlan:
         matching = matching or [responses for responses in candidates if responses.matches(row)]
         if len(candidates) > 1 and len(matching) != 1:
             among = "in several sessions" if matching else "in no session"
-            raise WrongCell(f"the response occurs {among}", "Write the session in the column `session`")
+            raise WrongCell(f"the response occurs {among}", "Add the session in the column `session`")
         (responses,) = matching or candidates  # a single session reports what does not match
         return responses.find_place(row, self._nearest_hint)
 
@@ -126,7 +126,7 @@ class ImportPlan:
         if self.bad_count >= MAX_LISTED:  # the search is slow
             return ""
         match = extractOne(word, list(candidates), score_cutoff=50)
-        return f"Did you mean {match[0]!r}?" if match else "List them with: harness report show SESSION --trials"
+        return f"Did you mean {match[0]!r}?" if match else "To list the trials: harness report show SESSION --trials"
 
     def _add(self, row: ParsedJudgment, place: _ResponsePlace, responses: _Responses) -> None:
         """Adds the judgment of a row, unless it is known. Raises WrongCell if it contradicts another one."""
@@ -175,14 +175,14 @@ class ImportPlan:
         elif judgment.status is JudgmentStatus.WITHDRAWN:
             raise WrongCell(
                 "a withdrawal does not say which judgment to take back",
-                "Write the id of that judgment in the column `replaces`",
+                "Enter the id of that judgment in the column `replaces`",
             )
         elif earlier is not None:
             if earlier.id in self._new_lines:
                 problem = f"{shown(judgment.rater)} already judged this response, on line {self._new_lines[earlier.id]}"
                 raise WrongCell(
                     problem,
-                    "Remove one of the two rows, or write the id of the earlier one in `replaces` of the later one",
+                    "Remove one of the two rows, or enter the id of the earlier judgment in `replaces` of the later",
                 )
             if not self._may_replace:
                 verdict = earlier.category or earlier.status
@@ -268,9 +268,7 @@ class _Responses:
             )
         if trial:  # several attempts have equal clips
             return places[-1]
-        raise WrongCell(
-            f"{len(places)} trials have the clip {shown(clip)}", "Write the trial too, in the column `trial`"
-        )
+        raise WrongCell(f"{len(places)} trials have the clip {shown(clip)}", "Add the trial in the column `trial`")
 
 
 def _make_judgment(row: ParsedJudgment, place: _ResponsePlace, file: str, rater: str) -> Judgment:

@@ -93,5 +93,5 @@ def parse_answer(text: str) -> ProgramAnswer:
     try:
         reason = checked_text(reason, "the reason")
     except InputError as error:
-        raise ProtocolFault(f"sent a reason that cannot be kept: {error.what}") from error
+        raise ProtocolFault(f"sent a reason that cannot be stored: {error.what}") from error
     return ProgramAnswer(Category(name), demand_number(answer, "confidence", 0, 1), reason)

@@ -142,7 +142,7 @@ def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reas
                 problem = (
                     f"{name} has no span from {exact(start_s)} to {exact(end_s)} s: the clip is {moment(length_s)} long"
                 )
-                raise InputError(problem, remedy="Write the start before the end, both within the clip")
+                raise InputError(problem, remedy="Choose a start before the end, both within the clip")
         earlier = redactions(folder).get(name)
         earlier_spans_s = earlier.spans_s if earlier else ()
         new_spans_s = {span_s for span_s in spans_s if not _is_covered(span_s, earlier_spans_s)}

@@ -50,8 +50,8 @@ class Proposer:
         self._categories = tuple(category for category in Category if category in known_categories)
         if len(examples) < MIN_RESPONSES or len(known_categories) < MIN_CATEGORIES:
             raise InputError(
-                f"proposals have too little to learn from: {counted(len(examples), 'response')} with a category and a "
-                f"text, in {counted(len(known_categories), 'category', 'categories')}",
+                f"the classifier has too few examples: {counted(len(examples), 'response')} with a category and "
+                f"a text, in {counted(len(known_categories), 'category', 'categories')}",
                 place=Place(path) if path else None,
                 remedy=f"In `proposals: from:`, list sessions with at least {MIN_RESPONSES} such responses, in at "
                 f"least {MIN_CATEGORIES} categories. Disputed responses count only after an adjudication",

@@ -51,8 +51,8 @@ class CalibrationKeys(Keys):
     weighting: Literal["A", "C", "Z"] = Field(description="Weighting of the meter.")
     at: Text = Field(description="Place of the meter, such as 1 m.")
     measured_on: Text = Field(description="Date of the measurement.")
-    expires_on: Text = Field(description="Last day on which it is valid.")
-    settings: str | None = optional("Bench settings with which it was measured: gain, output, equaliser.")
+    expires_on: Text = Field(description="Last day on which the calibration is valid.")
+    settings: str | None = optional("Bench settings during the measurement: gain, output, equaliser.")
     max_spl: float = preset(95.0, "Highest level allowed, dB SPL.", ge=MIN_SPL, le=MAX_SPL)
 
 
@@ -64,7 +64,7 @@ def read_calibration(path: Path) -> Calibration:
         try:
             date.fromisoformat(getattr(keys, name))
         except ValueError:
-            findings.add((name,), f"{getattr(keys, name)!r} is not a date", "Write the date as 2026-11-23")
+            findings.add((name,), f"{getattr(keys, name)!r} is not a date", "Use the form 2026-11-23")
     findings.refuse()
     return Calibration(
         path=str(path.absolute()),

@@ -31,7 +31,7 @@ _MAX_GAP_FRAMES = 15
 _DECAY_DB = 25.0
 """A chime ends when it is this much below its peak."""
 REMEDY = "Record the chime again in a quieter room"
-SPAN_REMEDY = "State the span of the chime: --from FILE --start S --end S"
+SPAN_REMEDY = "Specify the span of the chime: --from FILE --start S --end S"
 
 
 class EarconKeys(Keys):
@@ -39,9 +39,9 @@ class EarconKeys(Keys):
 
     earcons: Text = Field(description="Name of the device.")
     threshold: float = preset(EARCON_THRESHOLD, "Minimum score of a detection.", ge=0.3, le=0.99)
-    wake: Text | None = optional("WAV file of the chime that it plays when it wakes.")
-    done: Text | None = optional("WAV file of the chime that it plays when it stops listening.")
-    error: Text | None = optional("WAV file of the chime that it plays when it did not understand.")
+    wake: Text | None = optional("WAV file of the chime that the device plays when it wakes.")
+    done: Text | None = optional("WAV file of the chime that the device plays when it stops listening.")
+    error: Text | None = optional("WAV file of the chime that the device plays when it did not understand.")
 
 
 def read_earcons(path: Path) -> Earcons:

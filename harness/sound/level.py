@@ -122,7 +122,7 @@ def at_level(waveform: Waveform, level_dbfs: float, name: str) -> Waveform:
     """The waveform at that active speech level; InputError for silence. It may clip: see `refuse_clipping`."""
     active = active_speech_level(waveform)
     if active is None:
-        raise InputError(f"{name} is silent, so it has no level to set", remedy="Use a sound that contains speech")
+        raise InputError(f"{name} is silent, so its level cannot be set", remedy="Use a sound that contains speech")
     return amplify(waveform, level_dbfs - active.level_dbfs)
 
 

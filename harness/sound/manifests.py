@@ -83,12 +83,14 @@ def read_manifest(path: str, encoding: str | None = None, *, padded: bool = True
     header = tuple(name.strip() for name in header_cells)
     for index, name in enumerate(header):
         if name and header.index(name) < index:
-            problems.add(first_line, 0, f"two columns are named {shown(name)}", "Rename one")
+            problems.add(first_line, 0, f"two columns are named {shown(name)}", "Rename one of the columns")
     manifest_rows: list[ManifestRow] = []
     for line, cells in rows:
         if len(cells) > len(header) or (len(cells) < len(header) and not padded):
             problem = f"the row has {counted(len(cells), 'cell')}, but the header has {len(header)}"
-            problems.add(line, 0, problem, "Write a cell for each column, even if it is empty; quote cells with commas")
+            problems.add(
+                line, 0, problem, "Add a cell for each column, even an empty one; quote cells that contain commas"
+            )
         else:
             cells += [""] * (len(header) - len(cells))
             row_cells = {
@@ -136,13 +138,13 @@ def _json_rows(path: str, encoding: str | None) -> Iterator[tuple[int, dict[str,
         try:
             document = json.loads(line)
         except (ValueError, RecursionError) as error:
-            problems.add(number, 0, f"this manifest cannot be read: {error}", "Write a JSON object on each line")
+            problems.add(number, 0, f"this manifest cannot be read: {error}", "Put one JSON object on each line")
             continue
         if isinstance(document, dict):
             yield number, {str(name): _cell_text(value) for name, value in document.items()}
         else:
             problems.add(
-                number, 0, "the line is not a JSON object", 'Write an object such as {"audio": "a.wav"} on each line'
+                number, 0, "the line is not a JSON object", 'Put an object such as {"audio": "a.wav"} on each line'
             )
     problems.refuse()
 
@@ -189,7 +191,7 @@ def _read_kaldi(path: str, encoding: str | None) -> Manifest:
             problem = f"the sound of {shown(id_)} is in a Kaldi archive"
             problems.add(line, 0, problem, "Write the sounds to files, and list these files: wav-copy scp:wav.scp …")
         elif not name:
-            problems.add(line, 0, f"{shown(id_)} has no file", "Write an id and a file on each line: utt1 a.wav")
+            problems.add(line, 0, f"{shown(id_)} has no file", "Put an id and a file on each line: utt1 a.wav")
         elif id_ in sound_by_id:
             first_line, _ = sound_by_id[id_]
             problems.add(line, 0, f"{shown(id_)} is already on line {first_line}", "Remove one of the lines")

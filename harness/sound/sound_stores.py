@@ -44,7 +44,7 @@ def check_store(address: str) -> None:
         try:
             fsspec.get_filesystem_class(kind)
         except ImportError as error:  # fsspec's words name the package: "Install s3fs to access S3"
-            raise InputError(f"{address}: {error}", remedy="Install that package") from error
+            raise InputError(f"{address}: {error}", remedy="Install the package") from error
         except ValueError as error:
             raise InputError(
                 f"{kind}:// is not a supported kind of store",

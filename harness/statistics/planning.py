@@ -127,7 +127,7 @@ def _smallest_enough(enough: Callable[[int], bool], low: int, high: int, max_val
     while not enough(high):
         low, high = high, 2 * high
         if high > max_value:
-            raise ValueError(f"more than {max_value:,} files are needed to distinguish these")
+            raise ValueError(f"more than {max_value:,} files are needed to distinguish the two systems")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)

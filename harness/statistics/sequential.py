@@ -61,7 +61,7 @@ def wald(test: SequentialTest) -> Boundaries:
     exceeded (5.3 % for 5 %). Source: Wald, Sequential Analysis (1947), 3.3.
     """
     if not (0 < test.good < test.bad and 0 < test.alpha < 1 and 0 < test.beta < 1 and test.alpha + test.beta < 1):
-        raise ValueError(f"a sequential test has 0 < good < bad and 0 < alpha + beta < 1, not {test}")
+        raise ValueError(f"a sequential test needs 0 < good < bad and 0 < alpha + beta < 1, not {test}")
     return math.log(test.beta / (1 - test.alpha)), math.log((1 - test.beta) / test.alpha)
 
 

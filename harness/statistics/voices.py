@@ -77,7 +77,7 @@ def voices_verdict(test: SequentialTest, voices: Iterable[Share]) -> SequentialV
     bounds: Ville's inequality, for voices whose correlations have the density above.
     """
     if not (0 < test.good < test.bad < 1 and test.alpha + test.beta < 1):
-        raise ValueError(f"a sequential test has 0 < good < bad < 1 and alpha + beta < 1, not {test}")
+        raise ValueError(f"a sequential test needs 0 < good < bad < 1 and alpha + beta < 1, not {test}")
     counts = _counts((voice.count, voice.total) for voice in voices)
     if not counts:
         return SequentialVerdict.OPEN

@@ -286,7 +286,7 @@ class Stratum:
         if not (0 <= self.first <= self.first_total and 0 <= self.second <= self.second_total):
             raise ValueError(f"a stratum cannot be {self}")
         if not (self.first_total and self.second_total):
-            raise ValueError("a stratum of which one system has tried nothing compares nothing")
+            raise ValueError("both systems need at least one trial in a stratum")
 
     @property
     def weight(self) -> Fraction:

@@ -153,7 +153,7 @@ class _NetworkBuilder:
         """The whole network; InputError if braces are still open."""
         self._end_run()
         if self._open:
-            raise self._error("an alternation `{` is never closed", self._open[-1].column, "Add its `}`")
+            raise self._error("an alternation `{` is never closed", self._open[-1].column, "Add the matching `}`")
         self._current_node()
         return WordNetwork(tuple(self._arcs), tuple(self._entering), self._place)
 
@@ -172,7 +172,7 @@ class _NetworkBuilder:
     def _close_braces(self, start: int) -> None:
         if not self._open:
             self._end_run()
-            raise self._error("a `}` closes nothing", start, "Remove it, or add the matching `{`")
+            raise self._error("a `}` closes nothing", start, "Remove the `}`, or add the matching `{`")
         self._end_alternative(start)
         self._node, self._ends = None, self._open.pop().ends
 
@@ -180,7 +180,7 @@ class _NetworkBuilder:
         self._end_run()
         alternation = self._open[-1]
         if alternation.empty:
-            raise self._error("an alternative has no word", start, "Write @ for nothing, or remove the alternative")
+            raise self._error("an alternative has no word", start, "Use @ for nothing, or remove the alternative")
         if self._node is not None:  # all words of the alternative were normalised away
             self._add(NOTHING, NOTHING, is_nothing=True)
         alternation.ends += self._ends

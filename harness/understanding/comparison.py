@@ -202,7 +202,7 @@ def compare(
 ) -> FrameComparison:
     """Compares two systems scored against the same gold. ValueError if their rules differ."""
     if first.rule != second.rule:
-        raise ValueError(f"frames were read under different rules: {first.rule} and {second.rule}")
+        raise ValueError(f"predictions were read under different rules: {first.rule} and {second.rule}")
     second_frames = {frame.id: frame for frame in second.frames}
     shared, only_first, only_second, neither = [], 0, 0, 0
     for frame in first.frames:

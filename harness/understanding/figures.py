@@ -32,7 +32,7 @@ class ZeroDivision:
     def __post_init__(self) -> None:
         for value in (self.precision, self.recall, self.f1, self.accuracy):
             if not 0 <= value <= 1:
-                raise ValueError(f"0/0 cannot be {value}: it is between 0 and 1")
+                raise ValueError(f"the value of 0/0 must be from 0 to 1, not {value}")
 
 
 ZERO = ZeroDivision()

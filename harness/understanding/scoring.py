@@ -315,7 +315,7 @@ def add_system_counts(parts: Sequence[SystemCounts]) -> SystemCounts:
     first = parts[0]
     for part in parts[1:]:
         if [detail.rule for detail in part.details] != [detail.rule for detail in first.details]:
-            raise ValueError("it was scored under a different rule")
+            raise ValueError("this file was scored under a different rule")
         for claim, in_first, in_part in (
             ("intents are predicted", first.intents_given, part.intents_given),
             ("slots are predicted", first.slots_given, part.slots_given),

@@ -40,7 +40,9 @@ def voices_of(names: str) -> tuple[VoiceSpec, ...]:
         language_of = getattr(renderer.voice(engine), "language_of", None)
         voices.append(VoiceSpec(engine, name, None, None, language_of(name) if language_of else "en-US"))
     if not voices:
-        raise InputError("there are no voices", remedy="Use ENGINE:NAME,…; `harness admin voices list` shows all")
+        raise InputError(
+            "there are no voices", remedy="Use ENGINE:NAME,…; `harness admin voices list` lists all voices"
+        )
     return tuple(voices)
 
 

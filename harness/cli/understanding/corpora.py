@@ -311,7 +311,7 @@ def _grammar_files(paths: tuple[Path, ...]) -> list[Path]:
 def _demand_new_folder(folder: Path) -> None:
     """InputError if the folder exists and is not empty, or if it cannot be made here."""
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-        raise InputError("this already exists", place=Place(str(folder)), remedy="Choose a new or empty folder")
+        raise InputError("the path already exists", place=Place(str(folder)), remedy="Choose a new or empty folder")
     demand_folder(folder)
 
 

@@ -122,7 +122,7 @@ def trials_of_side(trials: Iterable[RatedTrial], name: str) -> tuple[RatedTrial,
     side = [trial for trial in all_trials if trial.trial.device == name]
     side = side or [trial for trial in all_trials if trial.session_id == name]
     if not side:
-        raise ValueError(f"there is no device and no session {name!r}")
+        raise ValueError(f"there is no device or session {name!r}")
     return tuple(side)
 
 

@@ -322,7 +322,7 @@ def read_sessions(folders: Sequence[Path]) -> tuple[RatedSession, ...]:
         if first is not session:
             raise InputError(
                 f"{first.folder} and {folder} contain the same session, {session.session_id}",
-                remedy="Name only one of the folders; otherwise the judgments count twice",
+                remedy="Pass only one of the folders; otherwise the judgments count twice",
             )
     return tuple(session_by_id.values())
 

@@ -73,10 +73,10 @@ def read_csv(path: Path, encoding: str | None) -> RawRows:
     problems = Problems(str(path))
     for index, name in enumerate(names):
         if not name:
-            remedy = "Name the column, or remove its comma from every row"
+            remedy = "Add a name, or remove the column's comma from every row"
             problems.add(header_line, 1, f"column {index + 1} has no name", remedy)
         elif names.index(name) < index:
-            problems.add(header_line, 1, f"two columns are named {shown(name)}", "Rename one of them")
+            problems.add(header_line, 1, f"two columns are named {shown(name)}", "Rename one of the columns")
     problems.refuse()
     errors: list[InputError] = []
     rows = _checked_csv_rows(zip(lines[1:], row_faults, strict=True), len(names), str(path), errors)
@@ -96,7 +96,7 @@ def _checked_csv_rows(
             continue
         if len(row) != column_count:
             problem = f"{counted(len(row), 'field')}, but the header has {column_count}"
-            remedy = "Write a field for each column, even if it is empty; put a field that contains commas in quotes"
+            remedy = "Add a field for each column, even an empty one; put fields that contain commas in quotes"
             errors.append(InputError(problem, place=Place(file, line, 1), remedy=remedy))
             continue
         yield line, list(row)
@@ -160,7 +160,7 @@ def read_parquet(path: Path) -> RawRows:
         remedy = "Check the program that wrote the file"
         raise InputError(f"the file is not Parquet: {reason}", place=Place(str(path)), remedy=remedy) from error
     if len(set(names)) < len(names):
-        raise InputError("two columns have the same name", place=Place(str(path)), remedy="Rename one of them")
+        raise InputError("two columns have the same name", place=Place(str(path)), remedy="Rename one of the columns")
     rows = ((number, list(cells)) for number, cells in enumerate(zip(*columns, strict=True), 1))
     return RawRows(str(path), names, header_line=0, rows=rows, bad_lines=[])
 
@@ -197,14 +197,14 @@ def parse_cell(cell: object, content: ColumnContent) -> Value | None:
         return None
     if isinstance(cell, str):
         if len(cell) > MAX_CELL_CHARS:
-            raise WrongCell(f"the text has {len(cell):,} characters", f"Write at most {MAX_CELL_CHARS:,} characters")
+            raise WrongCell(f"the text has {len(cell):,} characters", f"Use at most {MAX_CELL_CHARS:,} characters")
         _refuse_surrogates(cell)
     return _PARSERS[content](cell)
 
 
 def _refuse_surrogates(text: str) -> None:
     if not text.isascii() and _SURROGATE.search(text):
-        raise WrongCell(f"{shown(text)} contains an incomplete character", "Write complete Unicode characters")
+        raise WrongCell(f"{shown(text)} contains an incomplete character", "Use complete Unicode characters")
 
 
 def _parse_text(cell: object) -> str | None:
@@ -212,7 +212,7 @@ def _parse_text(cell: object) -> str | None:
         case str():
             return cell if cell.strip() else None
         case bool() | list() | dict():
-            raise WrongCell(f"{shown(str(cell))} is not text", "Write the text in quotes")
+            raise WrongCell(f"{shown(str(cell))} is not text", "Put the text in quotes")
     return str(cell)
 
 
@@ -228,7 +228,7 @@ def _parse_integer(cell: object) -> int | None:
             return None
         case str() if _WHOLE.fullmatch(cell.strip()):
             return int(cell.strip().partition(".")[0])
-    raise WrongCell(f"{shown(str(cell))} is not a whole number", "Write digits only")
+    raise WrongCell(f"{shown(str(cell))} is not a whole number", "Use digits only")
 
 
 def _parse_number(cell: object) -> float | None:
@@ -247,7 +247,7 @@ def _parse_number(cell: object) -> float | None:
         case datetime():
             number = _parse_time(cell.isoformat())
     if not math.isfinite(number):
-        remedy = "Write a number, such as 12.5; for a time, Unix time or 2026-01-31T10:00:00Z"
+        remedy = "Use a number, such as 12.5; for a time, use Unix time or 2026-01-31T10:00:00Z"
         raise WrongCell(f"{shown(str(cell))} is not a number", remedy)
     return number
 
@@ -269,7 +269,7 @@ def _parse_yes_no(cell: object) -> bool | None:
         return None
     if word in _YES or word in _NO:
         return word in _YES
-    raise WrongCell(f"{shown(str(cell))} is not true or false", "Write true or false")
+    raise WrongCell(f"{shown(str(cell))} is not true or false", "Use true or false")
 
 
 def _parse_list(cell: object) -> tuple[str, ...] | None:
@@ -280,12 +280,12 @@ def _parse_list(cell: object) -> tuple[str, ...] | None:
             try:
                 items = json.loads(text)
             except (ValueError, RecursionError) as error:
-                remedy = 'Write one;two, or a JSON list: ["one", "two"]'
+                remedy = 'Use one;two, or a JSON list: ["one", "two"]'
                 raise WrongCell(f"{shown(text)} is not a list", remedy) from error
         else:
             items = [word.strip() for word in text.split(";")]
     if not isinstance(items, list) or not all(isinstance(word, str) for word in items):
-        raise WrongCell(f"{shown(str(cell))} is not a list of words", "Write one;two")
+        raise WrongCell(f"{shown(str(cell))} is not a list of words", "Use one;two")
     for word in items:
         _refuse_surrogates(word)
     return tuple(word for word in items if word) or None
@@ -339,7 +339,7 @@ def check_row(line: int, values: dict[str, Value], categories: Mapping[str, Cate
     """
     rater = str(values.get("rater", "")).strip()
     if not rater:
-        raise WrongCell("the row has no rater", "Write the rater's pseudonym")
+        raise WrongCell("the row has no rater", "Add the rater's pseudonym")
     try:
         person_name(rater, "rater name")
         checked_text(str(values.get("comment", "")))
@@ -349,11 +349,13 @@ def check_row(line: int, values: dict[str, Value], categories: Mapping[str, Cate
     if not values.get("trial") and not values.get("clip_sha256"):
         raise WrongCell(
             "the row does not identify a response",
-            "Write the response's trial, or the SHA-256 of its clip (clip_sha256)",
+            "Add the response's trial, or the SHA-256 of its clip (`clip_sha256`)",
         )
     _check_numbers(values)
     if ("span_start_s" in values) != ("span_end_s" in values):
-        raise WrongCell("only one of span_start_s and span_end_s is given", "Fill in both columns, or neither")
+        raise WrongCell(
+            "only one of `span_start_s` and `span_end_s` is filled in", "Fill in both columns, or leave both empty"
+        )
     for column, enum in _ENUM_COLUMNS.items():
         if column in values:
             values[column] = _parse_enum_value(str(values[column]), enum, column)
@@ -371,16 +373,16 @@ def _check_numbers(values: Mapping[str, Value]) -> None:
     for column, minimum in _MINIMA.items():
         number = values.get(column)
         if isinstance(number, int | float) and number < minimum:
-            raise WrongCell(f"{column} is {number}", f"Write at least {minimum}")
+            raise WrongCell(f"`{column}` is {number}", f"Use a number of at least {minimum}")
     if values.get("confidence", 1) not in (1, 2, 3):
-        raise WrongCell(f"the confidence is {values['confidence']}", "Write 1 (unsure), 2 or 3 (sure)")
+        raise WrongCell(f"the confidence cannot be {values['confidence']}", "Use 1 (unsure), 2 or 3 (sure)")
     probability = values.get("proposed_probability")
     if isinstance(probability, int | float) and not 0 <= probability <= 1:
-        raise WrongCell(f"proposed_probability is {probability}", "Write a number from 0 to 1")
+        raise WrongCell(f"`proposed_probability` cannot be {probability}", "Use a number from 0 to 1")
     confidence = values.get("program_confidence")
     if isinstance(confidence, int | float) and not (values.get("program") and 0 <= confidence <= 1):
         raise WrongCell(
-            f"program_confidence is {confidence}", "Write a number from 0 to 1, and true in the column `program`"
+            f"`program_confidence` cannot be {confidence}", "Use a number from 0 to 1, and true in the column `program`"
         )
 
 
@@ -408,15 +410,15 @@ def _check_status(value: Value | None, category: Category | None) -> JudgmentSta
     """The status of a row, which must fit its category. Without a status, the category decides."""
     if value is None:
         if category is None:
-            raise WrongCell("the row has no category", "Write a category, or a status such as skipped")
+            raise WrongCell("the row has no category", "Add a category, or a status such as `skipped`")
         return JudgmentStatus.SUBMITTED
     status = JudgmentStatus(str(value))
     if status is JudgmentStatus.SUBMITTED and category is None:
-        raise WrongCell("the row has the status submitted, but no category", "Write a category, or another status")
+        raise WrongCell("the row has the status `submitted`, but no category", "Add a category, or change the status")
     if status is not JudgmentStatus.SUBMITTED and category is not None:
         raise WrongCell(
-            f"the row has the status {status}, but also a category",
-            "Remove the category, or write the status submitted",
+            f"the row has the status `{status}`, but also a category",
+            "Remove the category, or change the status to `submitted`",
         )
     return status
 
@@ -427,7 +429,9 @@ def _check_sub_flags(sub_flags: Value, category: Category | None) -> None:
         if sub_flag not in allowed:
             carrier = category.value if category is not None else "a row without a category"
             allowed_text = ", ".join(allowed) or "none"
-            raise WrongCell(f"the sub-flag {sub_flag} does not go with {carrier}", f"Its sub-flags: {allowed_text}")
+            raise WrongCell(
+                f"the sub-flag {sub_flag} cannot be used with {carrier}", f"Allowed sub-flags: {allowed_text}"
+            )
 
 
 ALIASES = {
@@ -462,7 +466,7 @@ def format_from_suffix(path: Path) -> Format:
     suffix = path.suffix.lower().lstrip(".")
     formats = {"ndjson": Format.JSONL, **{file_format.value: file_format for file_format in Format}}
     if suffix not in formats:
-        remedy = "Rename the file to .csv, .jsonl or .parquet, or name its format: --format csv|jsonl|parquet"
+        remedy = "Rename the file to .csv, .jsonl or .parquet, or specify its format: --format csv|jsonl|parquet"
         raise InputError("the file suffix is not a known format", place=Place(str(path)), remedy=remedy)
     return formats[suffix]
 
@@ -555,13 +559,15 @@ def _fields_of_columns(table: RawRows, names: Mapping[str, str]) -> list[str]:
                 table.header_line,
                 1,
                 f"two columns contain {field}",
-                "Rename one of them, or map it: --map COLUMN=FIELD",
+                "Rename one of the columns, or map one: --map COLUMN=FIELD",
             )
         fields.append(field)
     for field_name in REQUIRED_FIELDS:
         is_replaced = field_name == "category" and "status" in fields
         if field_name not in fields and not is_replaced:
-            remedy = f"Add it, or map another column: --map COLUMN={field_name}. {nearest(field_name, table.header)}"
+            remedy = (
+                f"Add this column, or map another one: --map COLUMN={field_name}. {nearest(field_name, table.header)}"
+            )
             problems.add(table.header_line, 1, f"the file has no column `{field_name}`", remedy)
     if "trial" not in fields and "clip_sha256" not in fields:
         remedy = f"Add one of these columns, or map another one: --map COLUMN=trial. {nearest('trial', table.header)}"

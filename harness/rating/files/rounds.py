@@ -56,7 +56,7 @@ def _check_key(value: object) -> object:
     if key in NAMED_KEYS or (len(key) == 1 and key.isprintable() and not key.isspace()):
         return key
     raise validation_error(
-        f"{key!r} is not a key", f"Write one character, or one of: {', '.join(NAMED_KEYS[:8])}, f1 … f12"
+        f"{key!r} is not a supported key", f"Use one character, or one of: {', '.join(NAMED_KEYS[:8])}, f1 … f12"
     )
 
 
@@ -64,7 +64,7 @@ def _check_setting(value: object) -> object:
     """A value of a plug-in's setting, as text; numbers may stand without quotes."""
     if isinstance(value, str | float) or is_integer(value):
         return str(value)
-    raise validation_error("a setting is neither text nor a number", "Write `name: value`; for a switch, use yes or no")
+    raise validation_error("a setting is neither text nor a number", "Use `name: value`; for a switch, use yes or no")
 
 
 Word = Annotated[Category, enum_validator(Category)]
@@ -116,7 +116,7 @@ class RoundKeys(Keys):
     """A round of rating."""
 
     round: Id = Field(description="Name of the round, stored with every judgment.")
-    title: Text = preset("", "Title for people. Default: the name.")
+    title: Text = preset("", "Title shown to people. Default: the name.")
     sessions: list[Text] = Field(
         min_length=1, description="Session folders, or patterns such as sessions/2026-*, relative to this file."
     )
@@ -132,10 +132,7 @@ class RoundKeys(Keys):
         BUILT_IN, "Exercises before the first response: built_in (the default), none, or a training file."
     )
     pass_share: float = preset(
-        0.8,
-        "If a smaller share of first answers is correct, wrong exercises are repeated once. Default 0.8.",
-        ge=0,
-        le=1,
+        0.8, "Share of correct first answers below which wrong exercises are repeated once. Default 0.8.", ge=0, le=1
     )
     gold: Text | None = optional("A file of known answers, mixed in unmarked.")
     stop: StopKeys | None = optional(
@@ -231,7 +228,7 @@ def read_round(path: Path) -> RatingRound:
     for axis, labels in keys.items.conditions.items():
         if not labels:
             findings.add(
-                ("items", "conditions", axis), f"{axis!r} has no labels", "Write at least one label, or remove the axis"
+                ("items", "conditions", axis), f"{axis!r} has no labels", "Add at least one label, or remove the axis"
             )
     exercises: tuple[Exercise, ...] = ()
     if keys.training == BUILT_IN:
@@ -240,10 +237,10 @@ def read_round(path: Path) -> RatingRound:
         exercises = _load_relative(path, keys.training, "training", load_training, findings) or ()
     gold = () if keys.gold is None else _load_relative(path, keys.gold, "gold", load_gold, findings) or ()
     if keys.stop is not None and keys.gold is None:
-        findings.add(("stop",), "there are no known answers to check against", "Add a gold file: `gold: known.yaml`")
+        findings.add(("stop",), "`stop` needs known answers", "Add a gold file: `gold: known.yaml`")
     elif keys.stop is not None and gold and keys.stop.after > len(gold):
         problem = f"`stop` applies after {keys.stop.after} known answers, but there are only {len(gold)}"
-        findings.add(("stop", "after"), problem, f"Write at most {len(gold)}, or add known answers")
+        findings.add(("stop", "after"), problem, f"Set `after` to at most {len(gold)}, or add known answers")
     findings.refuse()
     items = keys.items
     return RatingRound(
@@ -301,7 +298,11 @@ def load_rater_keys(path: Path) -> RaterKeys:
         other_names = [other for other, other_key in all_keys.items() if other_key == key and other != name]
         if other_names:
             other = other_names[0]
-            remedy = "Change one of them" if other in chosen else f"Give {other} another key in this file as well"
+            remedy = (
+                "Change one of the two keys"
+                if other in chosen
+                else f"Assign another key to `{other}` in this file as well"
+            )
             findings.add((name,), f"the key {key!r} is assigned to both {name} and {other}", remedy)
     findings.refuse()
     return RaterKeys(
@@ -319,7 +320,7 @@ def _matching_sessions(
     sessions = [session for session in map(Path, names) if (session / SESSION_LOG).is_file()]
     if not sessions:
         problem = f"{pattern!r} matches no session folder"
-        findings.add(key_path, problem, f"Name a folder that contains a {SESSION_LOG}, relative to {folder}")
+        findings.add(key_path, problem, f"Specify a folder that contains a {SESSION_LOG}, relative to {folder}")
     return tuple(str(session.resolve()) for session in sessions)
 
 
@@ -364,7 +365,7 @@ def _check_raters(keys: RoundKeys, findings: Findings) -> None:
     if not keys.raters:
         findings.add(("raters_per_item",), "the round lists no raters", "List the raters: `raters: [ann, ben, cem]`")
     elif keys.raters_per_item > len(keys.raters):
-        remedy = f"Write at most {len(keys.raters)}, or name more raters"
+        remedy = f"Use at most {len(keys.raters)}, or list more raters"
         findings.add(("raters_per_item",), f"there are only {len(keys.raters)} raters", remedy)
 
 
@@ -391,7 +392,7 @@ def _load_relative(path: Path, relative: str, key: str, load: Callable[[Path], T
     """Loads another file, named relative to this one; None if that fails. Adds its errors, which keep their places."""
     other = path.parent / relative
     if not other.is_file():
-        findings.add((key,), f"there is no file {relative!r}", f"Write the path of the file relative to {path.parent}")
+        findings.add((key,), f"there is no file {relative!r}", f"Use a path relative to {path.parent}")
         return None
     try:
         return load(other)

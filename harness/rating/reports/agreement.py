@@ -310,7 +310,7 @@ def _outcome_text(item: AgreedItem) -> str:
     if item.consensus is not None:
         parts.append(f"consensus {LABELS[item.consensus]}, {votes_in_words(item.votes)}")
     if item.gold is not None:
-        parts.append(f"known to be {LABELS[item.gold]}")
+        parts.append(f"correct answer: {LABELS[item.gold]}")
     if item.settled is not None:
         parts.append(f"settled as {LABELS[item.settled]}")
     return " · ".join(parts)
@@ -355,7 +355,7 @@ def _cautions(figures: AgreementFigures) -> Iterator[str]:
     for (why, lacking), names in reasons.items():
         yield f"no {lacking} for {', '.join(names)}: {why}"
         if why == TOO_FEW_ITEMS:
-            yield "Only these are bootstraps. The intervals below hold for any number of items."
+            yield "Only these intervals are bootstraps. The intervals below hold for any number of items."
     if table.shared:
         yield "Intervals generalise to other items judged by these raters, not to other raters."
     yield from rough_note(table.shared)

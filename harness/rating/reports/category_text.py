@@ -382,7 +382,7 @@ def _difference_lines(comparison: CategoryComparison, estimate: StratifiedDiffer
         yield f"               {p_is(estimate.alone_p)} if responses were independent (Mantel-Haenszel)"
     yield f"  all eleven   {all_in_words(comparison)}"
     if comparison.differing:
-        yield f"  they differ on {counted(len(comparison.differing), *QUERY)}, largest difference first:"
+        yield f"  the two differ on {counted(len(comparison.differing), *QUERY)}, largest difference first:"
         lines = [
             f"{points(query.difference):>7} {query.query_id}: {differing_in_words(query)}"
             for query in comparison.differing

@@ -144,5 +144,5 @@ def _fit_walls(size_m: tuple[float, float, float], rt60_s: float) -> tuple[float
         absorption = guess if low < guess < high else (low + high) / 2
     raise InputError(
         f"no wall material gives {size_text} a reverberation time of {exact(rt60_s)} s",
-        remedy=f"Use another `rt60_s`; the nearest that was found is {seconds(fitted_s)}",
+        remedy=f"Use another `rt60_s`; the nearest value found is {seconds(fitted_s)}",
     )

@@ -30,7 +30,8 @@ _SECOND_TEXT = frozenset({"heard", "hypothesis", "sentence", "text", "transcript
 _SECOND_FILE = frozenset({"reference_file", "reference_filename", "text_file", "transcript_file"})
 _TEXT_SUFFIX = ".txt"
 _LIST_EXAMPLE = (
-    "Write an audio file, then its text or a text file: a.wav,turn on the light. Put text with commas in quotes"
+    "Begin each row with an audio file, then add its text or a text file: a.wav,turn on the light. "
+    "Put text with commas in quotes"
 )
 
 _HEADER_EXAMPLE = "Begin the list with the header `audio,text`, or `audio,reference_file` if its rows name text files"
@@ -94,7 +95,7 @@ def read_kaldi(path: Path, encoding: str | None = None, *, may_be_empty: bool = 
 _ID_KEYS = ("id", "utt_id", "utterance_id", "audio_filepath", "audio", "file")
 _REFERENCE_KEYS = ("text", "transcript", "reference", "sentence")
 _HYPOTHESIS_KEYS = ("pred_text", "hypothesis", "prediction")
-_OBJECT_EXAMPLE = 'Write an object on each line: {"id": "utt1", "text": "turn on the light"}'
+_OBJECT_EXAMPLE = 'Put one object on each line: {"id": "utt1", "text": "turn on the light"}'
 
 
 def read_json_lines(
@@ -114,7 +115,7 @@ def read_json_lines(
         elif rows and path.samefile(reference):
             missing_keys = ", ".join(_HYPOTHESIS_KEYS)
             problem = f"this file is also the reference, and no line has any of these keys: {missing_keys}"
-            utterances.problems.add(0, 0, problem, "Write the recognised text under the key `pred_text`")
+            utterances.problems.add(0, 0, problem, "Add the recognised text under the key `pred_text`")
     for number, row in rows:
         if row.keys().isdisjoint(text_keys) and not row.keys().isdisjoint(_REFERENCE_KEYS):
             continue
@@ -189,7 +190,7 @@ def _read_text_file(file_name: str, path: Path, encoding: str | None, problems: 
 
 
 ID = "id"
-_GROUPS_EXAMPLE = "Write a header, then a row for each utterance: id,voice,level_dbfs"
+_GROUPS_EXAMPLE = "Begin with a header, then add a row for each utterance: id,voice,level_dbfs"
 _CATEGORY = declaration("CATEGORY")
 
 
@@ -218,7 +219,7 @@ def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = 
                 line,
                 1,
                 problem,
-                "Write a field for each column, even if it is empty; put a field that contains commas in quotes",
+                "Add a field for each column, even an empty one; put fields that contain commas in quotes",
             )
             continue
         id_ = row[id_column].strip()
@@ -314,9 +315,11 @@ def _check_header(header: list[str], line: int, problems: Problems) -> None:
         problems.add(line, 1, f"the header has only the column `{ID}`", _GROUPS_EXAMPLE)
     for number, name in enumerate(header, 1):
         if not name:
-            problems.add(line, 1, f"column {number} has no name", "Name the column, or remove its comma from every row")
+            problems.add(
+                line, 1, f"column {number} has no name", "Add a name, or remove the column's comma from every row"
+            )
         elif header.index(name) < number - 1:
-            problems.add(line, 1, f"two columns are named {shown(name)}", "Rename one of them")
+            problems.add(line, 1, f"two columns are named {shown(name)}", "Rename one of the columns")
 
 
 def _labels(fields: Sequence[str]) -> tuple[str, ...]:

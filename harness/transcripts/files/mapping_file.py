@@ -28,7 +28,7 @@ _OTHER_FORMAT = "txt"
 """The name that csrfilt.sh has for the format of any other file (its option `-i`)."""
 _OPTIONAL = re.compile(r"(?<!\S)\((\S+)\)(?!\S)")
 _SPACED_OPTIONAL = re.compile(r"\( ([^()]*) \)")
-_EXAMPLE = "Write OLD => NEW or [OLD] => [NEW] / [LEFT] __ [RIGHT], such as ANYMORE => ANY MORE / [ ] __ [ ]"
+_EXAMPLE = "Use OLD => NEW or [OLD] => [NEW] / [LEFT] __ [RIGHT], such as ANYMORE => ANY MORE / [ ] __ [ ]"
 
 
 class MappedSide(StrEnum):
@@ -150,7 +150,7 @@ class _MappingReader:
             self._applies = any(re.search(expression.lower(), name) for name in self._inputs if name)
         except re.error as error:
             problem = f"{shown(expression)} is not a regular expression: {error}"
-            self._problems.add(number, 1, problem, 'Write an expression that matches the format, such as "ctm"')
+            self._problems.add(number, 1, problem, 'Use an expression that matches the format, such as "ctm"')
 
     def _read_setting(self, number: int, line: str) -> None:
         """Reads a setting as rfilter1 does: the value is in quotes, and the keyword is anywhere in the line."""
@@ -160,7 +160,7 @@ class _MappingReader:
         is_true = value.upper() in _TRUE
         if "COPY_NO_HIT" in keywords and not is_true:
             problem = f"copy_no_hit = '{shown(value)}' would drop every word that no rule matches"
-            self._problems.add(number, 1, problem, "Write * copy_no_hit = 'T'")
+            self._problems.add(number, 1, problem, "Use * copy_no_hit = 'T'")
         elif "CASE_SENSITIVE" in keywords:
             self._case_counts = is_true
         elif "NAME" in keywords:

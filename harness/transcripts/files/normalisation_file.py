@@ -24,7 +24,7 @@ def _check_phrase(text: str) -> str:
 
 def _check_pair(pair: Sequence[str]) -> Sequence[str]:
     if len(pair) != 2:
-        raise validation_error(f"{len(pair)} texts, but a pair needs 2", "Write a pair such as [light bulb, lightbulb]")
+        raise validation_error(f"{len(pair)} texts, but a pair needs 2", "Use a pair such as [light bulb, lightbulb]")
     return pair
 
 
@@ -76,7 +76,7 @@ def _pairs(keys: NormalisationKeys, findings: Findings, language: str) -> tuple[
             continue
         if not words:
             problem = f"the base {keys.base.value!r} leaves nothing of {left!r}"
-            findings.add((*pair_path, 0), problem, "Write words that the base keeps")
+            findings.add((*pair_path, 0), problem, "Use words that the base keeps")
         elif words in first_numbers:
             line = findings.place(("same", first_numbers[words])).line
             problem = f"{left!r} is already on line {line}"

@@ -17,7 +17,7 @@ from harness.model.transcript import Segment, TimedWord
 
 _FIELD = re.compile(r"\S+")
 _BLANKS = re.compile("[ \t\r\n]*")
-_SECONDS = "Write seconds, such as 12.34"
+_SECONDS = "Use seconds, such as 12.34"
 
 
 def filled_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -65,7 +65,9 @@ def refuse_disorder(
     latest[place_of(current)] = current
 
 
-_CTM_EXAMPLE = "Write file, channel, start, duration, word and optionally confidence: f1 A 0.10 0.25 hello 0.98"
+_CTM_EXAMPLE = (
+    "Use the fields file, channel, start, duration, word and optionally confidence: f1 A 0.10 0.25 hello 0.98"
+)
 _LEXICAL = "lex"
 _TYPES = (_LEXICAL, "frag", "fp", "un-lex", "for-lex", "non-lex", "misc", "noscore")
 """Types of words in the 7th column of a ctm file of NIST's RT evaluations. Only lexical words are scored
@@ -132,14 +134,12 @@ class _CtmReader:
             confidence = seconds(fields[5])
             if confidence is None:
                 problem = f"the confidence {shown(fields[5])} is not a number"
-                self._problems.add(
-                    number, column_of(line, 5), problem, "Write a number or NA, or leave the confidence out"
-                )
+                self._problems.add(number, column_of(line, 5), problem, "Use a number or NA, or omit the confidence")
         kind = fields[6].lower() if len(fields) > 6 else _LEXICAL
         if kind not in _TYPES and (len(fields) == 8 or seconds(kind) is None):
             problem = f"the type {shown(fields[6])} is not one of {', '.join(_TYPES)}"
             self._problems.add(
-                number, column_of(line, 6), problem, "Write the type in column 7, and the speaker in column 8"
+                number, column_of(line, 6), problem, "Put the type in column 7, and the speaker in column 8"
             )
         if start_s is None or duration_s is None:
             return None
@@ -172,10 +172,10 @@ class _CtmReader:
         """Opens or closes alternatives, or begins the next one. Adds a problem for a mark in the wrong place."""
         mark = fields[4].upper()
         if fields[2] != _NO_TIME or fields[3] != _NO_TIME:
-            self._problems.add(number, column_of(line, 2), f"{mark} must not have times", f"Write f1 A * * {mark}")
+            self._problems.add(number, column_of(line, 2), f"{mark} must not have times", f"Use f1 A * * {mark}")
         if (mark == _BEGIN) != (self._open is None):
             problem = "alternatives must not be nested" if mark == _BEGIN else f"{mark} without {_BEGIN}"
-            remedy = f"Write {_BEGIN}, {_OR} between the alternatives, and {_END}"
+            remedy = f"Use {_BEGIN}, {_OR} between the alternatives, and {_END}"
             self._problems.add(number, column_of(line, 4), problem, remedy)
             return
         if mark == _BEGIN:
@@ -205,7 +205,7 @@ class _CtmReader:
             return
         if len(self._alternatives) < 2 or not scored_words:
             problem = "the alternatives contain no words" if not scored_words else "there is only one alternative"
-            self._problems.add(opening.line, 1, problem, f"Write two or more alternatives with {_OR} between them")
+            self._problems.add(opening.line, 1, problem, f"Use two or more alternatives with {_OR} between them")
             return
         latest = max(scored_words, key=lambda word: word.start_s + word.duration_s / 2)
         texts = (" ".join(word.text for word in alternative) or _NOTHING for alternative in scored_alternatives)
@@ -230,11 +230,13 @@ class _CtmReader:
         """Adds a problem for alternatives that are not closed, and drops them."""
         opening, self._open = self._open, None
         assert opening is not None
-        self._problems.add(opening.line, 1, f"{_BEGIN} is not closed", f"Write f1 A * * {_END} after the alternatives")
+        self._problems.add(opening.line, 1, f"{_BEGIN} is not closed", f"Add f1 A * * {_END} after the alternatives")
 
 
 _IGNORED = re.compile("IGNORE_TIME_SEGMENT_IN_SCORING|IGNORETIMESEGMENTINSCORING", re.ASCII | re.IGNORECASE)
-_STM_EXAMPLE = "Write file, channel, speaker, begin, end, optionally labels, and the text: f1 A ann 0.0 2.5 <o,f> hello"
+_STM_EXAMPLE = (
+    "Use the fields file, channel, speaker, begin, end, optionally labels, and text: f1 A ann 0.0 2.5 <o,f> hello"
+)
 
 
 def declaration(word: str) -> re.Pattern[str]:
@@ -305,7 +307,7 @@ def _parse_segment(number: int, line: str, speakers: dict[str, str], problems: P
         if not label_text.endswith(">"):
             problem = f"the labels {shown(label_text)} are not closed"
             problems.add(
-                number, column_of(line, 5), problem, "Close them with >, and write no spaces within: <o,f0,male>"
+                number, column_of(line, 5), problem, "Close the labels with >, without spaces between them: <o,f0,male>"
             )
             return None
         # Keep empty positions, since the meaning of a label depends on its position.
@@ -327,7 +329,7 @@ def _parse_segment(number: int, line: str, speakers: dict[str, str], problems: P
 
 
 _SEGLST_EXAMPLE = (
-    'Write [{"session_id": "f1", "speaker": "ann", "start_time": 0.0, "end_time": 2.5, "words": "hello"}, …]'
+    'Use [{"session_id": "f1", "speaker": "ann", "start_time": 0.0, "end_time": 2.5, "words": "hello"}, …]'
 )
 _SEGLST_TEXTS, _SEGLST_TIMES = ("session_id", "speaker", "words"), ("start_time", "end_time")
 
@@ -348,7 +350,7 @@ def read_seglst(path: Path, encoding: str | None = None, *, may_be_empty: bool =
             problems.add(number, 1, f"the segment has no valid {', '.join(wrong)}", _SEGLST_EXAMPLE)
         elif end_s < start_s:
             problem = f"the segment ends ({exact(end_s)}) before it begins ({exact(start_s)})"
-            problems.add(number, 1, problem, "Write the times of start and end, not start and duration")
+            problems.add(number, 1, problem, "Use the times of start and end, not start and duration")
         else:
             file, speaker, words = (" ".join(str(field).split()) for field in texts)
             speaker = speakers.setdefault(speaker.lower(), speaker)
@@ -403,7 +405,7 @@ def _objects(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, obj
     end_of_list = _past_blanks(text, index + 1)
     if end_of_list < len(text):
         line += text.count("\n", position, end_of_list)
-        problems.add(line, 1, "there is more text after the list", "Write all segments in one list")
+        problems.add(line, 1, "there is more text after the list", "Put all segments in one list")
 
 
 def _past_blanks(text: str, position: int) -> int:

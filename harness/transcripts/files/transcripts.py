@@ -49,7 +49,7 @@ def format_of(path: Path, option: str = EITHER) -> Format:
     if suffix in tuple(Format):
         return Format(suffix)
     problem = f"the suffix .{suffix} does not name a transcript format" if suffix else "the file name has no suffix"
-    formats = f"Name the format with {option}: {', '.join(Format)}"
+    formats = f"Specify the format with {option}: {', '.join(Format)}"
     remedy = f"{formats}. In trn, each line ends with its id: what day is it (spk1_001)"
     raise InputError(problem, place=Place(str(path)), remedy=remedy)
 
@@ -283,7 +283,7 @@ def read_transcripts(
             return read_json_lines(path, encoding, may_be_empty=may_be_empty, reference=reference)
         case other:
             problem = f"a {other.value} file has times instead of ids"
-            raise InputError(problem, place=Place(str(path)), remedy=f"Write a {_WITH_IDS} file")
+            raise InputError(problem, place=Place(str(path)), remedy=f"Use a {_WITH_IDS} file")
 
 
 def read_pair(
@@ -338,7 +338,7 @@ def read_segments(path: Path, form: Format, encoding: str | None = None, *, may_
         case other:
             problem = f"a {other} file does not say who speaks when"
             raise InputError(
-                problem, place=Place(str(path)), remedy="With --speakers, write both files as stm or seglst"
+                problem, place=Place(str(path)), remedy="With --speakers, use stm or seglst for both files"
             )
 
 

@@ -68,7 +68,8 @@ def corpus_format_of(path: Path, name: str = "", option: str | None = None) -> C
 
 
 _FOLDER_LAYOUT = (
-    f"Add {SEQ_IN}, {SEQ_OUT} and {LABEL}, or folders train, dev and test with these files, or a .jsonl for each split"
+    f"Add {SEQ_IN}, {SEQ_OUT} and {LABEL}, or folders train, dev and test with these files, "
+    "or a .jsonl file for each split"
 )
 
 
@@ -208,7 +209,7 @@ def _read_lines(path: Path, name: str) -> list[Utterance]:
     ]
     problems.refuse()
     if not utterances:
-        raise InputError("the file is empty", place=Place(name), remedy="Check the program that writes it")
+        raise InputError("the file is empty", place=Place(name), remedy="Check the program that writes the file")
     return utterances
 
 
@@ -224,5 +225,5 @@ def _refuse_duplicate_ids(utterances: list[Utterance]) -> None:
         if (original := first_by_id.setdefault(utterance.id, utterance)) is not utterance:
             problem = f"the id {shown(utterance.id)} is already in {original.place}"
             raise InputError(
-                problem, place=utterance.place, remedy="Rename one of the two, or choose a split with --split"
+                problem, place=utterance.place, remedy="Change one of the ids, or choose a split with --split"
             )

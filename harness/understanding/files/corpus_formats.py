@@ -123,7 +123,9 @@ def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[U
     if errors := [error for file_problems in problems.values() for error in file_problems.listed]:
         raise InputProblems(errors)
     if not utterances:
-        raise InputError("the file is empty", place=Place(names[SEQ_IN]), remedy="Check the program that writes it")
+        raise InputError(
+            "the file is empty", place=Place(names[SEQ_IN]), remedy="Check the program that writes the file"
+        )
     return utterances
 
 
@@ -177,7 +179,7 @@ def _check_lengths(counts: dict[str, int], problems: dict[str, Problems], names:
         if lines != counts[SEQ_IN]:
             problem = f"{_counted_noun(lines, 'line')}, but {SEQ_IN} has {counts[SEQ_IN]:,}"
             first_line = min(lines, counts[SEQ_IN]) + 1
-            remedy = "Each line must be one utterance. Check whether a file was cut off"
+            remedy = "Each line must be one utterance. Check whether one of the files was cut off"
             problems[file_name].add_error(InputError(problem, place=Place(names[file_name], first_line), remedy=remedy))
 
 
@@ -189,7 +191,7 @@ ID, INTENT, TEXT = "id", "intent", "text"
 _INTENT_HEADERS = frozenset({INTENT, "intents", "intention", "intentions", "intentlabel", "intentlabels", "intentname"})
 _ANNOTATION_COLUMNS = ("slots", "tags")
 """Names of columns that would be annotations in other formats. As groups, they would be lost without a word."""
-_CSV_EXAMPLE = "Begin with the header id,intent, then add a row for each utterance"
+_CSV_EXAMPLE = "Begin with the header `id,intent`, then add a row for each utterance"
 
 
 def read_intents_csv(text: str, name: str) -> list[Utterance]:
@@ -275,7 +277,7 @@ def _check_header(columns: list[str], line: int, problems: Problems) -> None:
         if not name:
             problems.add(line, 0, f"column {index + 1} has no name", "Add a name, or remove the column from every row")
         elif columns.index(name) < index:
-            problems.add(line, 0, f"two columns have the name {shown(name)}", "Rename one of them")
+            problems.add(line, 0, f"two columns have the name {shown(name)}", "Rename one of the columns")
         elif name.lower() in _ANNOTATION_COLUMNS:
             remedy = "Use JSONL for slots. If the column names groups, rename it"
             problems.add(line, 0, f"a CSV file of intents cannot have slots, but it has a column {shown(name)}", remedy)
@@ -308,14 +310,14 @@ def read_jsonl(path: Path, name: str) -> list[Utterance]:
             utterance = _read_utterance(_decode(decoder, line), Place(name, number), strings)
             if (first_line := first_lines.setdefault(utterance.id, number)) != number:
                 raise _LineError(
-                    f"the id {shown(utterance.id)} is already on line {first_line}", "Rename one of the two"
+                    f"the id {shown(utterance.id)} is already on line {first_line}", "Change one of the ids"
                 )
             utterances.append(utterance)
         except _LineError as error:
             problems.add(number, 0, error.what, error.remedy)
     problems.refuse()
     if not utterances:
-        raise InputError("the file is empty", place=Place(name), remedy="Check the program that writes it")
+        raise InputError("the file is empty", place=Place(name), remedy="Check the program that writes the file")
     return utterances
 
 
@@ -344,7 +346,7 @@ def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise _LineError(f"the key {shown(twice)} occurs twice", "Remove one of the two")
+        raise _LineError(f"the key {shown(twice)} occurs twice", "Remove one of the two keys")
     return mapping
 
 
@@ -439,15 +441,15 @@ def _read_slots(entry: object, word_count: int | None) -> tuple[Slot, ...]:
     slots = []
     for slot in _read_list(entry, "slots"):
         if not isinstance(slot, dict):
-            raise _LineError("a slot is not an object", 'Write {"concept": "city", "value": "Marseille"}')
+            raise _LineError("a slot is not an object", 'Use {"concept": "city", "value": "Marseille"}')
         _refuse_unknown_keys(slot, SLOT_KEYS)
         concept = " ".join(split_words(_read_text(slot.get("concept"), "concept")))
         if not concept:
-            raise _LineError("a slot has no concept", 'Write {"concept": "city", "value": "Marseille"}')
+            raise _LineError("a slot has no concept", 'Use {"concept": "city", "value": "Marseille"}')
         value = None if slot.get("value") is None else _read_text(slot["value"], "value")
         start, end = _read_position(slot.get("start"), "start"), _read_position(slot.get("end"), "end")
         if (start is None) != (end is None):
-            raise _LineError(f"the slot {shown(concept)} has only start or only end", "Add the other, or remove both")
+            raise _LineError(f"the slot {shown(concept)} has only one of `start` and `end`", "Add both, or remove both")
         if start is not None and end is not None and not (start < end and (word_count is None or end <= word_count)):
             limit = "" if word_count is None else f", but the text has {word_count}"
             problem = f"the slot {shown(concept)} covers words {start} to {end}{limit}"
@@ -462,7 +464,9 @@ def _refuse_other_places(tags: tuple[str, ...], slots: tuple[Slot, ...]) -> None
     if (places or not slots) and all(
         places != {(chunk.concept, chunk.start, chunk.end) for chunk in chunks(tags, chunking)} for chunking in Chunking
     ):
-        raise _LineError("the tags and the slots mark different words", "Correct them, or remove the tags or the slots")
+        raise _LineError(
+            "the tags and the slots mark different words", "Correct or remove either the tags or the slots"
+        )
 
 
 def _read_position(value: object, key: str) -> int | None:
@@ -477,14 +481,14 @@ def _read_position(value: object, key: str) -> int | None:
 
 
 def _read_scores(entry: dict[str, Any]) -> tuple[tuple[str, float], ...]:
-    scores = _read_object(entry.get("scores"), "scores", 'Write {"booking": 0.93, "thanking": 0.02}')
+    scores = _read_object(entry.get("scores"), "scores", 'Use {"booking": 0.93, "thanking": 0.02}')
     for label, score in scores.items():
         if not (isinstance(score, float) or is_integer(score)) or not 0 <= score <= 1:
             raise _LineError(f"the score of {shown(label)} is not a number from 0 to 1", "Use probabilities")
     return tuple((label, float(score)) for label, score in scores.items())
 
 
-_COST_EXAMPLE = 'Write {"cpu_s": 0.4, "elapsed_s": 0.41, "sound_s": 2.5}'
+_COST_EXAMPLE = 'Use {"cpu_s": 0.4, "elapsed_s": 0.41, "sound_s": 2.5}'
 
 
 def _read_cost(entry: dict[str, Any]) -> SoundCost | None:
@@ -502,5 +506,5 @@ def _read_cost(entry: dict[str, Any]) -> SoundCost | None:
 
 
 def _read_groups(entry: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    groups = _read_object(entry.get("groups"), "groups", 'Write {"voice": "anna", "level_dbfs": "-20"}')
+    groups = _read_object(entry.get("groups"), "groups", 'Use {"voice": "anna", "level_dbfs": "-20"}')
     return tuple((_read_text(name, "groups"), _read_text(label, "groups")) for name, label in groups.items())

@@ -44,7 +44,7 @@ def _untaggable(
     utterance: Utterance,
     slot: Slot,
     problem: str,
-    remedy: str = "Correct the slot. BIO tags cannot represent it, only JSONL can",
+    remedy: str = "Correct the slot, or use JSONL: BIO tags cannot represent such a slot",
 ) -> InputError:
     return InputError(f"the slot {slot.concept!r} of {utterance.id!r} {problem}", place=utterance.place, remedy=remedy)
 
@@ -163,9 +163,11 @@ def _bio_files(utterances: Sequence[Utterance], source: str) -> dict[str, str]:
         if 0 < annotated < len(column):
             unannotated = next(utterance for utterance, cell in zip(utterances, column, strict=True) if cell is None)
             message = (
-                f"{unannotated.id!r} has no annotated {annotation}, but {annotated} of {len(column)} utterances have"
+                f"{unannotated.id!r} is not annotated with {annotation}, unlike {annotated} of {len(column)} utterances"
             )
-            raise InputError(message, place=unannotated.place or Place(source), remedy="Use JSONL, or annotate all")
+            raise InputError(
+                message, place=unannotated.place or Place(source), remedy="Use JSONL, or annotate all utterances"
+            )
         if annotated:
             separator = " " if name == "seq.out" else JOINT
             files[name] = "".join(f"{separator.join(cell or ())}\n" for cell in column)

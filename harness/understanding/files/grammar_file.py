@@ -221,7 +221,7 @@ class IntentKeys(Keys):
 
     intent: Label | list[Label] = Field(description="The label or labels of these sentences.")
     weight: Weight = preset(1.0, "Frequency relative to the grammar's other intents. Default 1.")
-    alone: bool = preset(False, "Whether the intent is never joined with another one. Default false.")
+    alone: bool = preset(False, "Whether the intent is never joined with another intent. Default false.")
     say: list[Text | SentenceKeys] = Field(min_length=1, description="Patterns: texts, or {say, weight, unseen}.")
 
 
@@ -281,7 +281,7 @@ class _GrammarReader:
             return ValueList(name, self._read_spoken(keys, keys.spoken, key_path))
         for key in ("from_", "to", "step"):
             if key in keys.model_fields_set:
-                problem = "only a spoken list has `from`, `to` and `step`"
+                problem = "only a spoken list can have `from`, `to` and `step`"
                 self._findings.add((*key_path, key.rstrip("_")), problem, "Add `spoken: number`")
         values = self._read_values(keys.say, say_path)
         if not values:
@@ -306,7 +306,9 @@ class _GrammarReader:
             keys = ValueKeys(say=entry) if isinstance(entry, str) else entry
             words = tuple(keys.say.split())
             if words in earlier_words:
-                self._findings.add((*key_path, number), f"{keys.say!r} is already in the list", "Remove one of the two")
+                self._findings.add(
+                    (*key_path, number), f"{keys.say!r} is already in the list", "Remove one of the two values"
+                )
             earlier_words.add(words)
             values.append(Value(words, keys.value, keys.weight))
         return tuple(values)
@@ -351,7 +353,7 @@ class _GrammarReader:
             self._findings.add(
                 (*key_path, "intent"),
                 "there is no label, or a label occurs twice",
-                "Add at least one label, and each only once",
+                "Specify at least one label, and each label only once",
             )
         if keys.alone and len(labels) > 1:
             self._findings.add(
@@ -434,6 +436,7 @@ def load_grammars(paths: list[Path]) -> tuple[Grammar, ...]:
     for grammar in grammars:
         if (original := first.setdefault(grammar.name, grammar)) is not grammar:
             raise InputError(
-                f"{grammar.path} and {original.path} both have the name {grammar.name!r}", remedy="Rename one of them"
+                f"{grammar.path} and {original.path} both have the name {grammar.name!r}",
+                remedy="Rename one of the grammars",
             )
     return grammars

@@ -35,7 +35,7 @@ def _check_key(value: object) -> object:
     key = str(value) if is_integer(value) else value
     if not isinstance(key, str) or (len(key) == 1 and key.isprintable() and not key.isspace()):
         return key
-    raise validation_error(f"{key!r} is not one character", "Use a single character")
+    raise validation_error(f"{key!r} is not a single character", "Use a single character")
 
 
 LabelId = Annotated[
@@ -48,7 +48,7 @@ class ExampleKeys(Keys):
     """An utterance that has the label."""
 
     text: Text = Field(description="The utterance.")
-    labels: list[LabelId] = preset([], "All its labels. Default: this label only.")
+    labels: list[LabelId] = preset([], "All labels of the example. Default: this label only.")
     why: Text = preset("", "The reason, if it is not obvious.")
 
 
@@ -144,7 +144,9 @@ def _check_label_set(keys: LabelSetKeys, label_set: LabelSet, findings: Findings
         key_path: KeyPath = ("never_together", number)
         if len(pair) != 2:
             findings.add(
-                key_path, f"{len(pair)} labels instead of a pair", "Use [one, other], and split three labels into pairs"
+                key_path,
+                f"expected a pair of labels, found {len(pair)}",
+                "Use [one, other], and split three labels into pairs",
             )
         elif pair[0] == pair[1]:
             findings.add(key_path, f"{pair[0]!r} cannot exclude itself", "Use two different labels")
@@ -157,7 +159,9 @@ def _check_label_set(keys: LabelSetKeys, label_set: LabelSet, findings: Findings
             key_path = ("labels", number, "counterexamples", index)
             if label.id in counterexample.labels:
                 findings.add(
-                    (*key_path, "labels"), f"the counterexample has the label {label.id!r}", "Move it to `examples`"
+                    (*key_path, "labels"),
+                    f"the counterexample has the label {label.id!r}",
+                    "Move the utterance to `examples`",
                 )
             _check_rules(counterexample.labels, key_path, label_set, findings)
 
@@ -167,7 +171,7 @@ def _check_example(label: str, labels: list[str], key_path: KeyPath, label_set: 
         findings.add(
             (*key_path, "labels"),
             f"an example of {label!r} does not have that label",
-            f"Add {label!r}, or remove `labels`",
+            f"Add {label!r} to `labels`, or remove `labels`",
         )
     _check_rules(labels, key_path, label_set, findings)
 
@@ -196,7 +200,7 @@ def _refuse_duplicates(values: Sequence[str], kind: str, key: str, findings: Fin
     for number, name in enumerate(values):
         if name and name in values[:number]:
             line = findings.place((kind, values.index(name), key)).line
-            remedy = "Remove one of the two" if key == "id" else "Choose another key for one of them"
+            remedy = "Change one of the ids" if key == "id" else "Choose another key for one of the two"
             findings.add((kind, number, key), f"the {key} {name!r} is already on line {line}", remedy)
 
 
@@ -245,7 +249,7 @@ def load_label_map(name: str) -> Mapping[str, str]:
     label_map: dict[str, str] = {}
     for line, row in rows:
         if len(row) != 2 or not row[0].strip() or not row[1].strip():
-            problems.add(line, 0, "the row does not have two names", _MAP_EXAMPLE)
+            problems.add(line, 0, "a row needs two labels", _MAP_EXAMPLE)
         elif row[0].strip() in label_map:
             problems.add(line, 0, f"{row[0].strip()!r} already occurs above", "Remove one of the rows")
         else:

@@ -197,7 +197,7 @@ PIECES = Setting(
     low=0, high=8,
 )  # fmt: skip
 PASSES = Setting(
-    "passes", SettingKind.WHOLE, "2", "1: intents are decided by words only; 2: then again, with the slots found",
+    "passes", SettingKind.WHOLE, "2", "1: decide intents from the words only; 2: then again, with the slots found",
     low=1, high=2,
 )  # fmt: skip
 

@@ -55,7 +55,12 @@ UTTERANCES_PER_NOISE = 20
 EPOCHS = Setting("epochs", SettingKind.WHOLE, "15", "number of passes over the training utterances", low=1, high=500)
 HIDDEN = Setting("hidden", SettingKind.WHOLE, "256", "units of the hidden layer", low=1, high=4096)
 CONTEXT = Setting(
-    "context", SettingKind.WHOLE, "5", "frames that a hidden unit sees, 120 ms apart; odd", low=1, high=31
+    "context",
+    SettingKind.WHOLE,
+    "5",
+    "number of frames that a hidden unit sees, 120 ms apart; must be odd",
+    low=1,
+    high=31,
 )
 RATE = Setting("learning-rate", SettingKind.NUMBER, "0.002", "highest learning rate", low=1e-6, high=1)
 
@@ -201,10 +206,11 @@ class CtcUnderstander:
 
     def __init__(self, model: str, settings: Mapping[str, str], *, encoder: SoundEncoder | None = None) -> None:
         if not model:
-            raise InputError("ctc needs a trained model", remedy="Add its folder, as in -t ctc:FOLDER")
+            raise InputError("ctc needs a trained model", remedy="Add the folder of the model, as in -t ctc:FOLDER")
         if settings:
             raise InputError(
-                f"a trained ctc model has no setting {min(settings)!r}", remedy="Use this setting in training"
+                f"the setting {min(settings)!r} does not apply to a trained ctc model",
+                remedy="Remove the setting, or use it in training",
             )
         name, _ = read_model(Path(model))
         if name != NAME:
@@ -236,7 +242,7 @@ class CtcUnderstander:
         """
         start, end = _loud_span(samples)
         if end - start > MAX_SAMPLES:
-            problem = f"the sound takes {fixed((end - start) / RATE_HZ, 1)} s, longer than ctc's limit of 28 s"
+            problem = f"the sound lasts {fixed((end - start) / RATE_HZ, 1)} s, longer than ctc's limit of 28 s"
             raise EngineError(problem, remedy="Cut the file into utterances")
         if start == end:
             return None

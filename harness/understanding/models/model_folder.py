@@ -80,7 +80,9 @@ def demand_place(folder: Path, *, force: bool = False) -> None:
     if not (folder.exists() or folder.is_symlink()):
         return
     if not force:
-        raise InputError("this already exists", place=place, remedy="Choose another folder, or replace it with --force")
+        raise InputError(
+            "the path already exists", place=place, remedy="Choose another folder, or replace it with --force"
+        )
     if folder.is_symlink() or not (folder / MODEL_FILE).is_file():
         raise InputError(
             "this is not a model folder, so it is not replaced", place=place, remedy="Choose another folder"
@@ -120,7 +122,7 @@ def load_model(folder: Path) -> LoadedUnderstander:
     name, facts = read_model(folder)
     place = Place(str(folder / MODEL_FILE))
     if name in names(Group.AUDIO_UNDERSTANDERS):
-        remedy = f"Use it as a system: harness understand predict --audio LIST.csv -t {name}:{folder}"
+        remedy = f"Use the model as a system: harness understand predict --audio LIST.csv -t {name}:{folder}"
         raise InputError("this model understands sound, not texts", place=place, remedy=remedy)
     understander: Understander = load(Group.UNDERSTANDERS, name, place=place).load(folder)
     return LoadedUnderstander(name, understander, facts)
@@ -152,7 +154,7 @@ def _read_description(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
-        raise InputError("there is no model here", place=Place(str(path)),
+        raise InputError("the folder contains no model", place=Place(str(path)),
                          remedy="Choose a folder created by `harness understand train`") from error  # fmt: skip
     except (OSError, ValueError) as error:
         raise _damaged_error(path, f"the file cannot be read: {error}") from error
@@ -190,7 +192,7 @@ def _check_files(folder: Path, hashes: object, path: Path) -> None:
 def damaged_model(path: Path, error: Exception) -> InputError:
     """The error for a damaged file of an understander."""
     lines = str(error).splitlines() or [type(error).__name__]
-    remedy = "Restore a copy, or train again"
+    remedy = "Restore a copy of the model, or train again"
     return InputError(f"the model is damaged: {lines[0]}", place=Place(str(path)), remedy=remedy)
 
 

@@ -144,7 +144,7 @@ def audio_class(name: str, settings: Iterable[tuple[str, str]]) -> type[LearnsFr
     kind: type[LearnsFromSound] = load(Group.AUDIO_UNDERSTANDERS, name)
     checked_settings(kind.settings, settings, name)
     if not hasattr(kind, "fit"):
-        raise PluginError(f"{name} cannot be trained here", remedy="Train it with its own tools")
+        raise PluginError(f"{name} cannot be trained here", remedy=f"Train {name} with its own tools")
     return kind
 
 
@@ -213,7 +213,7 @@ def _check_sounds(
         try:
             sound_of(id_)
         except (UnusableSound, OSError) as error:
-            remedy = "Replace it, or remove its row from the list"
+            remedy = "Replace the sound, or remove its row from the list"
             place = Place(str(sounds[id_]))
             problems.append(InputError(f"the sound cannot be used: {error}", place=place, remedy=remedy))
     if problems:
@@ -224,7 +224,7 @@ def _with_sound(corpus: Corpus, sounds: Mapping[str, Path], tell: Callable[[str]
     """The utterances that have a sound. Reports how many have none."""
     utterances = tuple(utterance for utterance in _annotated_utterances(corpus) if utterance.id in sounds)
     if lacking := len(corpus.utterances) - len(utterances):
-        tell(f"{corpus.path}: {counted(lacking, 'utterance')} without a sound, left out")
+        tell(f"{corpus.path}: left out {counted(lacking, 'utterance')} without a sound")
     return utterances
 
 
@@ -234,7 +234,9 @@ def _annotated_utterances(corpus: Corpus) -> tuple[Utterance, ...]:
         if utterance.intents is None or utterance.tags is None:
             lacking = "intents" if utterance.intents is None else "BIO tags"
             problem = f"the utterance {utterance.id!r} is not annotated with {lacking}"
-            raise InputError(problem, place=utterance.place or Place(corpus.path), remedy="Annotate it, or remove it")
+            raise InputError(
+                problem, place=utterance.place or Place(corpus.path), remedy="Annotate the utterance, or remove it"
+            )
     if not corpus.utterances:
         raise InputError("there are no utterances", place=Place(corpus.path), remedy="Choose another folder")
     return corpus.utterances
@@ -321,8 +323,8 @@ def bench(
     if not gold or any(utterance.intents is None or utterance.tags is None for utterance in gold):
         problem, remedy = "there are no test utterances", "Choose another folder"
         if gold:
-            problem = "the test utterances are not all annotated with intents and slots"
-            remedy = "Annotate them, or choose another folder"
+            problem = "not all test utterances are annotated with intents and slots"
+            remedy = "Annotate all test utterances, or choose another folder"
         raise InputError(problem, place=Place(test.path), remedy=remedy)
     trained = train(contender.name, contender.settings, seed, training, held_out, tell)
     started_s = time.process_time()

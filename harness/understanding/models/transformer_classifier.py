@@ -26,15 +26,20 @@ RATE = Setting(
 )
 BATCH = Setting("batch", SettingKind.WHOLE, "16", "utterances per step", low=1, high=1024)
 DROPOUT = Setting(
-    "dropout", SettingKind.NUMBER, "0.1", "dropout of the encoder and the classifier on it", low=0, high=0.9
+    "dropout",
+    SettingKind.NUMBER,
+    "0.1",
+    "dropout rate of the encoder and of the classifier on top of it",
+    low=0,
+    high=0.9,
 )
 EPOCHS = Setting("epochs", SettingKind.WHOLE, "20", "maximum number of epochs per training", low=1, high=10_000)
 PATIENCE = Setting(
-    "patience", SettingKind.WHOLE, "3", "epochs without a better result on its own held-out share before training ends",
+    "patience", SettingKind.WHOLE, "3", "epochs without a better result before training stops",
     low=1, high=10_000,
 )  # fmt: skip
 OWN_SHARE = Setting(
-    "own-held-out", SettingKind.NUMBER, "0.1", "share of its sample kept for validation; 0: use the training loss",
+    "own-held-out", SettingKind.NUMBER, "0.1", "share of each sample kept for validation; 0: use the training loss",
     low=0, high=0.5,
 )  # fmt: skip
 PREDICT_BATCH = 64

@@ -174,12 +174,12 @@ LENGTH = Setting(
     "max-length",
     SettingKind.WHOLE,
     "64",
-    "maximum number of word pieces per utterance; words beyond are tagged O",
+    "maximum number of word pieces per utterance; words beyond this limit are tagged O",
     low=4,
     high=512,
 )
 PATIENCE = Setting(
-    "patience", SettingKind.WHOLE, "2", "epochs without a better held-out result before training ends", low=1, high=1000
+    "patience", SettingKind.WHOLE, "2", "epochs without a better held-out result before training stops", low=1, high=1000
 )  # fmt: skip
 
 

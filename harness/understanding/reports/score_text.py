@@ -529,7 +529,7 @@ class SessionNotes:
         return SessionNotes(self.attempt, self.not_counted + other.not_counted, self.unfinished + other.unfinished)
 
     def lines(self) -> Iterator[str]:
-        yield f"attempt       the {self.attempt} one of each trial"
+        yield f"attempt       the {self.attempt} of each trial"
         yield from (f"unfinished    {session}" for session in self.unfinished)
         if self.not_counted:
             yield f"unknown       {listed(self.not_counted)}: no report of what was understood; not counted"

@@ -77,9 +77,7 @@ def sections(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = (), i
     if 0 < compared.talkers < MIN_CLUSTERS:
         talkers += ", too few for intervals"
     condition = (
-        "of gold, with empty answers where one is missing"
-        if compared.missing_is_empty
-        else "that every system answered"
+        "of gold, with missing answers counted as empty" if compared.missing_is_empty else "that every system answered"
     )
     basis = [
         ("gold", shown(compared.gold.path, MAX_TEXT_CHARS)),

@@ -302,7 +302,7 @@ def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
         (["-t", "loudness:boom", "-c", "i.txt", "-w", "-u"], "-u cannot be used with -w"),
         ([*BOOM, "-s", "operating-pint=10"], "Did you mean 'operating-point'?"),
         ([*BOOM, "-s", "operating-point=21"], "it must be at most 20"),
-        ([*BOOM, "-s", "operating-point"], "Write -s setting=value"),
+        ([*BOOM, "-s", "operating-point"], "Use -s setting=value"),
         ([*BOOM, "-f", "operating-point", "gone.txt"], "cannot be read as the setting operating-point"),
         ([*BOOM, "-f", "operating-point", "i.txt"], "operating-point cannot be"),
         ([*BOOM, "-s", "threshold=0.5", "-s", "operating-point=3"], "threshold and operating-point are both set"),

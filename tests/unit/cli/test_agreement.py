@@ -192,7 +192,9 @@ def test_intervals_of_few_responses_are_called_rough(tmp_path: Path, responses: 
     output = harness(folder).output
     assert ("Intervals are rough below 30 items: up to 1 in 5 is wrong, not just 1 in 20." in output) is rough
     assert ("an interval needs 10 items or more" in output) is (responses < 10)
-    assert ("Only these are bootstraps. The intervals below hold for any number" in output) is (responses < 10)
+    assert ("Only these intervals are bootstraps. The intervals below hold for any number" in output) is (
+        responses < 10
+    )
 
 
 def test_a_pace_that_no_person_keeps_is_not_a_number_of_answers_per_hour(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_a_model_is_loaded_with_settings_and_described() -> None:
     ("arguments", "error", "message"),
     [
         (["microwakewort"], PluginError, "Did you mean 'microwakeword'"),
-        (["ctc:no_such"], InputError, "there is no model here"),
+        (["ctc:no_such"], InputError, "the folder contains no model"),
         (["microwakeword:no_such"], InputError, "okay_nabu"),
         (["pocketsphinx:frobnicatorx"], InputError, "does not contain: frobnicatorx"),
         (["livekit"], PluginError, r"'livekit' was removed.*process:python3 examples/livekit_engine\.py"),

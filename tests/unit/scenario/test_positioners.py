@@ -96,8 +96,8 @@ def test_a_place_beyond_the_end_of_a_stand_is_refused_before_a_sound(tmp_path: P
 @pytest.mark.parametrize(
     ("old", "instead", "refusal"),
     [
-        ("high: 90", "high: -91", "low is -90, but high is -91"),
-        ("home: 0", "home: 180", "home is 180, which is not between -90 and 90"),
+        ("high: 90", "high: -91", "`low` is -90, but `high` is -91"),
+        ("home: 0", "home: 180", "`home` is 180, which is not between -90 and 90"),
         ("{value:.1f}", "{value:.1q}", "does not fit the number"),
         ('done: "^OK"', 'done: "(OK"', "done is not a regular expression"),
         ("moves: reach_m", "moves: height_m", "two stands move 'height_m'"),

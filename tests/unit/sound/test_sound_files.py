@@ -490,7 +490,7 @@ def test_without_fsspec_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.M
 def test_a_stores_own_package_is_named_before_anything_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "adlfs", None)  # as if it were not installed
     (tmp_path / "inv.txt").write_text("abfs://container/b.wav\n")
-    with pytest.raises(InputError, match=r"inv\.txt:1: .*adlfs.*Install that package"):
+    with pytest.raises(InputError, match=r"inv\.txt:1: .*adlfs.*Install the package"):
         read_lists([str(tmp_path / "inv.txt")], [], [])
 
 

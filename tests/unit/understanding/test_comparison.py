@@ -153,7 +153,7 @@ def test_only_utterances_that_both_have_are_compared() -> None:
 def test_two_rules_are_not_compared() -> None:
     gold = corpus(8, 3)
     strict = score(gold, gold, Rule(chunking=Chunking.IOB2))
-    with pytest.raises(ValueError, match="frames were read under different rules"):
+    with pytest.raises(ValueError, match="predictions were read under different rules"):
         compare(strict, score(gold, gold, Rule()))
 
 

@@ -102,7 +102,7 @@ def test_invalid_input_creates_no_project(run: Run, files: Path) -> None:
     (files / "p").mkdir()
     result = new(run, files)
     assert isinstance(result.exception, InputError)
-    assert "this already exists" in str(result.exception)
+    assert "the path already exists" in str(result.exception)
     (files / "double.jsonl").write_text((files / "data.jsonl").read_text(), encoding="utf-8")
     for options, message in (
         (("--data", files / "double.jsonl"), "the id 'd#1' is already in"),

@@ -284,7 +284,7 @@ def test_reported_frames_are_scored_by_voice(session: Path) -> None:
     assert any(line.startswith("slot F1") and "slots have no positions" in line for line in lines)
     assert any(line.startswith("SFA  ") and "2 of 3 utterances; slots as lists of concepts" in line for line in lines)
     assert {"ann 2 100.00", "bob 1 0.00"} <= {" ".join(line.split()[:3]) for line in lines}
-    assert "attempt       the deciding one of each trial" in lines
+    assert "attempt       the deciding of each trial" in lines
     assert f"unfinished    {session}: the run has not ended; 4 of 4 trials are finished" in lines
     assert lines[-1] == "unknown       1 (bob2): no report of what was understood; not counted"
 

@@ -243,7 +243,7 @@ def test_every_key_of_the_keyboard_may_be_named(tmp_path: Path, key: str) -> Non
     quoted = "'\"'" if key == '"' else key
     path.write_text(f"rater_keys: mine\nwrong: {quoted}\n")
     if key in ("5", "space"):  # theirs by default
-        with pytest.raises(InputError, match="another key in this file as well"):
+        with pytest.raises(InputError, match=r"Assign another key to .* in this file as well"):
             load_rater_keys(path)
     else:
         assert load_rater_keys(path).category(key) is Category.WRONG
@@ -281,7 +281,7 @@ def test_rules_that_stop_or_delay_raters_are_read(folder: Path) -> None:
     assert read_round(written(folder, f"{plain}must_hear: true\n")).must_hear
     assert read_round(written(folder, f"{gold}stop: {{after: 2, below: 0.5}}\n")).stop == StopRule(2, 0.5)
     for text, message in (
-        (f"{plain}stop: {{below: 0.5}}\n", "no known answers"),
+        (f"{plain}stop: {{below: 0.5}}\n", "`stop` needs known answers"),
         (f"{gold}stop: {{after: 3, below: 0.5}}\n", "there are only 2"),
         (f"{gold}stop: {{after: 2}}\n", "below"),
     ):
@@ -360,9 +360,9 @@ def test_columns_can_be_renamed(tmp_path: Path) -> None:
     [
         ("t1,ann,corect", "'corect' is not a category", "Did you mean 'correct'?"),
         ("t1,ann,", "the row has no category", "skipped"),
-        ("t1,,wrong", "the row has no rater", "Write the rater's pseudonym"),
+        ("t1,,wrong", "the row has no rater", "Add the rater's pseudonym"),
         (",ann,wrong", "the row does not identify a response", "clip_sha256"),
-        ("t1,ann", "2 fields, but the header has 3", "Write a field for each column"),
+        ("t1,ann", "2 fields, but the header has 3", "Add a field for each column"),
         (f"t1,{'a' * 101},wrong", " is not a valid rater name", "1 to 100 printable"),
         (f"t1,ann,{'w' * (MAX_CELL_CHARS + 1)}", "category: the text has 100,001 characters", "at most 100,000"),
     ],
@@ -378,27 +378,27 @@ def test_a_wrong_row_has_its_line_and_a_remedy(tmp_path: Path, row: str, message
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("confidence", "4", "the confidence is 4"),
+        ("confidence", "4", "the confidence cannot be 4"),
         ("confidence", "sure", "'sure' is not a whole number"),
-        ("plays", "-1", "plays is -1"),
-        ("attempt", "0", "attempt is 0"),
+        ("plays", "-1", "`plays` is -1"),
+        ("attempt", "0", "`attempt` is 0"),
         ("heard_ms", "1.5", "'1.5' is not a whole number"),
         ("heard_ms", "9" * 17, "is not a whole number"),
         ("time_to_answer_s", "nan", "'nan' is not a number"),
         ("time_to_answer_s", "1e999", "'1e999' is not a number"),
-        ("proposed_probability", "1.5", "proposed_probability is 1.5"),
+        ("proposed_probability", "1.5", "`proposed_probability` cannot be 1.5"),
         ("proposal_shown", "later", "'later' is not a valid value of proposal_shown"),
         ("unaided", "best", "'best' is not a valid value of unaided"),
         ("given_wall_s", "2026-01-31T10:00:00", "is not a number"),
         ("transcript_shown", "perhaps", "is not true or false"),
-        ("sub_flags", "too_little", "does not go with wrong"),
+        ("sub_flags", "too_little", "cannot be used with wrong"),
         ("sub_flags", "recoverabel", "is not a valid value of sub_flags"),
         ("flags", "noise", "is not a valid value of flags"),
         ("effect", "rigth", "is not a valid value of effect"),
-        ("status", "skipped", "the row has the status skipped, but also a category"),
+        ("status", "skipped", "the row has the status `skipped`, but also a category"),
         ("adjudicates", "[1]", "is not a list of words"),
         ("adjudicates", "[[", "is not a list"),
-        ("span_start_s", "1.5", "only one of span_start_s and span_end_s"),
+        ("span_start_s", "1.5", "only one of `span_start_s` and `span_end_s`"),
     ],
 )
 def test_a_wrong_cell_is_reported(tmp_path: Path, column: str, value: str, message: str) -> None:

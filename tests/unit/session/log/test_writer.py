@@ -280,7 +280,7 @@ def test_a_log_that_is_gone_acknowledges_nothing_and_its_rows_are_rescued(
         with pytest.raises(LogError, match=r"Its rows are in log\.rescue\.sqlite"):
             log.append(NoteWritten(late, "t"))
     log.close()
-    with pytest.raises(LogError, match="Continue with them: harness run resume"):
+    with pytest.raises(LogError, match="Continue with these rows: harness run resume"):
         check(folder)
     assert "Its rows were rescued" in restore_rescued_log(SessionFolder(folder))
     assert restore_rescued_log(SessionFolder(folder)) == ""

@@ -238,7 +238,7 @@ WRONG_LISTS = [
     ("normalisation: x\nbase: plain\nsame: [[a, b, c]]", 3, "3 texts", "[light bulb, lightbulb]"),
     ("normalisation: x\nbase: plain\nsame:\n - [a, 1]", 4, "expected text", "quotes"),
     ("normalisation: x\nbase: plain\nsame:\n - [a, ]", 4, "1 texts", "[light bulb"),
-    ("normalisation: x\nbase: plain\nsame: {a: b}", 3, "expected a list", "Write"),
+    ("normalisation: x\nbase: plain\nsame: {a: b}", 3, "expected a list", "Use"),
     ("normalisation: x\nbase: plain\nsme: [[a, b]]\nsame: [[a, b]]", 3, "no key 'sme'", "same"),
     ("normalisation: x\nbase: plain\nsame:\n - [a b, c]\n - [A  b., d]", 5, "already on line 4", "Remove"),
     ("normalisation: x\nbase: plain\nsame:\n - ['!', c]", 4, "the base 'plain' leaves nothing of '!'", "keeps"),

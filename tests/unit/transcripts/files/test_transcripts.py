@@ -125,7 +125,7 @@ def test_the_suffix_decides_the_format(name: str, format: str) -> None:
 def test_an_unknown_suffix_is_refused_with_formats_and_option(name: str) -> None:
     with pytest.raises(InputError, match="with --reference-format or --hypothesis-format: trn, ctm, stm, sro, csv"):
         format_of(Path(name))
-    with pytest.raises(InputError, match=r"Name the format with --hypothesis-format: trn, ctm.* with its id: what"):
+    with pytest.raises(InputError, match=r"Specify the format with --hypothesis-format: trn, ctm.* with its id: what"):
         format_of(Path(name), "--hypothesis-format")
 
 

@@ -212,7 +212,7 @@ def test_absent_annotation_is_none_and_empty_list_is_empty(tmp_path: Path) -> No
         ('{"id": "a", "text": "x", "tags": ["E-x"]}', "tag 1, 'E-x', is not a BIO tag"),
         ('{"id": "a", "text": "x", "tags": ["B-a b"]}', "tag 1, 'B-a b', is not a BIO tag"),
         ('{"id": "a", "slots": [{"value": "1"}]}', "'concept' is missing"),
-        ('{"id": "a", "slots": [{"concept": "c", "start": 1}]}', "the slot 'c' has only start or only end"),
+        ('{"id": "a", "slots": [{"concept": "c", "start": 1}]}', "the slot 'c' has only one of `start` and `end`"),
         ('{"id": "a", "text": "x", "slots": [{"concept": "c", "start": 0, "end": 2}]}', "the slot 'c' covers words"),
         ('{"id": "a", "slots": [{"concept": "c", "start": true, "end": 2}]}', "'start' is not a word number"),
         ('{"id": "a", "text": "\\u001b[2J"}', "'text': this is the control character U+001B"),
@@ -354,7 +354,7 @@ def test_splits_become_folders_and_slots_become_tags(tmp_path: Path) -> None:
         ((Slot("c", None, 0, 9),), ("a",), "ends at word 9, but the text has 2 words"),
         ((Slot("c", None, 0, 1), Slot("d", None, 0, 2)), ("a",), "shares a word"),
         ((Slot("c d", None, 0, 1),), ("a",), "a space"),
-        ((), None, "has no annotated intents, but 1 of 2 utterances have"),
+        ((), None, "is not annotated with intents, unlike 1 of 2 utterances"),
     ],
 )
 def test_corpus_unfit_for_bio_is_refused_and_writes_nothing(

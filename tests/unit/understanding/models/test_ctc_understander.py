@@ -171,12 +171,12 @@ def test_names_that_do_not_fit_the_arrays_are_refused(tmp_path: Path) -> None:
 def test_what_is_not_a_model_of_ctc_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="ctc needs a trained model"):
         CtcUnderstander("", {})
-    with pytest.raises(InputError, match="there is no model here"):
+    with pytest.raises(InputError, match="the folder contains no model"):
         CtcUnderstander(str(tmp_path), {})
     save_model("crf", learned(), tmp_path / "crf", ModelFacts(seed=1))
     with pytest.raises(InputError, match="a crf model, not a ctc model"):
         CtcUnderstander(str(tmp_path / "crf"), {})
-    with pytest.raises(InputError, match="no setting 'epochs'"):
+    with pytest.raises(InputError, match="the setting 'epochs' does not apply"):
         CtcUnderstander(str(tmp_path), {"epochs": "3"})
 
 
@@ -213,7 +213,7 @@ def test_the_level_does_not_count() -> None:
 
 
 def test_speech_that_is_too_long_is_refused() -> None:
-    with pytest.raises(EngineError, match=r"takes 3\d\.\d s, longer than ctc's limit of 28 s.*Cut the file"):
+    with pytest.raises(EngineError, match=r"lasts 3\d\.\d s, longer than ctc's limit of 28 s.*Cut the file"):
         learned().understand(spoken("to nice now " * 22))
 
 

@@ -403,7 +403,7 @@ def test_missing_or_invalid_model_file_is_refused(folder: Path, content: bytes |
     (folder / MODEL_FILE).unlink()
     if content is not None:
         (folder / MODEL_FILE).write_bytes(content)
-    with pytest.raises(InputError, match=MODEL_FILE if content is not None else "no model here"):
+    with pytest.raises(InputError, match=MODEL_FILE if content is not None else "contains no model"):
         load_model(folder)
 
 
