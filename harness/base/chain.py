@@ -175,7 +175,7 @@ class ChainCheck:
             elif first == last:
                 yield f"row {first} has changed since it was written: its SHA-256 differs"
             else:
-                yield f"rows {first} to {last} have changed since they were written: their SHA-256 differ"
+                yield f"rows {first} to {last} have changed since they were written: their SHA-256 values differ"
         for first, last in _runs(self._unhashed):
             yield f"row {first} has no SHA-256" if first == last else f"rows {first} to {last} have no SHA-256"
         if self._seal is None:

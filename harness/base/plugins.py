@@ -94,7 +94,7 @@ def load(group: Group, name: str, *, place: Place | None = None) -> Any:
         return point.load()
     except Exception as error:  # code of others, which may fail in any way
         is_missing = isinstance(error, ImportError)
-        remedy = "Install the missing library" if is_missing else f"Correct {point.value}, or install it again"
+        remedy = "Install the missing library" if is_missing else f"Correct {point.value}, or reinstall the plug-in"
         why = str(error) if is_missing else f"{type(error).__name__}: {error}"
         raise PluginError(f"the {kind} {name!r} cannot be loaded: {why}", place=place, remedy=remedy) from error
 

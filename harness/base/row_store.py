@@ -515,7 +515,7 @@ class SharedRows(Generic[T]):
     def _reopen_if_replaced(self) -> None:
         """Opens the file again if another has taken its place; LogError if its folder is gone, or this is closed."""
         if self._opened is None:
-            raise LogError(f"{self._path} is closed", remedy="Open it again")
+            raise LogError(f"{self._path} is closed", remedy="Open the log again")
         if place_of(self._path) != self._opened:
             # An open file that was removed still accepts rows, which would be lost.
             self._check_folder()

@@ -514,7 +514,7 @@ def _rule_and_points(
     if unusable_settings:
         raise InputError(
             f"{', '.join(unusable_settings)} cannot be set: this engine reports detections, not scores",
-            remedy="Set it on the engine's own command line, if the engine has such an option",
+            remedy="If the engine has such an option, set it on the engine's command line",
         )
     return None, None, ()
 

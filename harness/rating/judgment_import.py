@@ -109,7 +109,7 @@ class ImportPlan:
         if session_id:
             if session_id not in self._sessions:
                 raise WrongCell(
-                    f"no session {shown(session_id)} was passed", self._nearest_hint(session_id, self._sessions)
+                    f"no session {shown(session_id)} was given", self._nearest_hint(session_id, self._sessions)
                 )
             return self._sessions[session_id].find_place(row, self._nearest_hint)
         candidates = list(self._sessions.values())

@@ -80,7 +80,7 @@ class ItemsKeys(Keys):
     queries: list[Text] = preset([], "Only responses to queries with these ids.")
     trials: list[Text] = preset([], "Only responses in trials with these ids.")
     conditions: dict[Text, list[Text]] = preset(
-        {}, "Only under these conditions, axis: [label, …]. One label of each axis must match."
+        {}, "Only responses under these conditions, as axis: [label, …]. One label of each axis must match."
     )
     limit: int | None = optional(
         "Maximum number of responses: known answers first, then a random selection (`seed`). Default: all.", ge=1

@@ -180,7 +180,7 @@ class HabitsKeys(Keys):
     )
     hesitant: Share = preset(0.0, "Share of utterances with a hesitation. Default 0.")
     hesitations: list[Text] = preset(["uh"], "Hesitations, outside slots.", min_length=1)
-    false_starts: Share = preset(0.0, "Share of utterances whose beginning is said twice. Default 0.")
+    false_starts: Share = preset(0.0, "Share of utterances whose beginning is repeated. Default 0.")
     restarts: list[Text] = preset(["no"], "Words between the two beginnings.", min_length=1)
     corrected: Share = preset(0.0, "Share of utterances in which a value is corrected. Default 0.")
     corrections: list[Text] = preset(["no"], "Words between the two values.", min_length=1)
@@ -231,7 +231,7 @@ class GrammarKeys(Keys):
     grammar: Id = Field(description="Name of the domain, and group of its utterances.")
     title: Text = preset("", "Title.")
     weight: Weight = preset(1.0, "Frequency relative to the other files of a corpus. Default 1.")
-    habits: HabitsKeys = preset(HabitsKeys(), "How people speak.")
+    habits: HabitsKeys = preset(HabitsKeys(), "How people speak: joined sentences, hesitations, restarts, corrections.")
     values: dict[Id, SaidKeys | list[Text | ValueKeys]] = preset(
         {}, "Lists of values by name: a list, or a mapping with more options."
     )
@@ -320,7 +320,9 @@ class _GrammarReader:
             return ()
         if last < first or (last - first) // keys.step >= MAX_NUMBERS:
             problem = (
-                f"there are no numbers from {first} to {last}" if last < first else f"more than {MAX_NUMBERS} numbers"
+                f"there are no numbers from {first} to {last}"
+                if last < first
+                else f"the list has more than {MAX_NUMBERS} numbers"
             )
             self._findings.add((*key_path, "to"), problem, "Change `from`, `to` or `step`")
             return ()

@@ -169,7 +169,7 @@ def train_from_sound(
     held_out_utterances = () if held_out is None else _with_sound(held_out, sounds, tell)
     if not training_utterances:
         example_id = data.utterances[0].id
-        problem = "no utterance for training has a sound in the list"
+        problem = "the list has no sound for any training utterance"
         raise InputError(problem, place=Place(data.path), remedy=f"Use the ids of the corpus, such as {example_id!r}")
 
     def sound_of(id_: str) -> npt.NDArray[np.int16]:

@@ -35,7 +35,7 @@ DROPOUT = Setting(
 )
 EPOCHS = Setting("epochs", SettingKind.WHOLE, "20", "maximum number of epochs per training", low=1, high=10_000)
 PATIENCE = Setting(
-    "patience", SettingKind.WHOLE, "3", "epochs without a better result before training stops",
+    "patience", SettingKind.WHOLE, "3", "epochs without better results before training stops",
     low=1, high=10_000,
 )  # fmt: skip
 OWN_SHARE = Setting(

@@ -179,7 +179,7 @@ LENGTH = Setting(
     high=512,
 )
 PATIENCE = Setting(
-    "patience", SettingKind.WHOLE, "2", "epochs without a better held-out result before training stops", low=1, high=1000
+    "patience", SettingKind.WHOLE, "2", "epochs without better held-out results before training stops", low=1, high=1000
 )  # fmt: skip
 
 

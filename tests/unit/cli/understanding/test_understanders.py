@@ -309,7 +309,7 @@ def test_a_system_from_sound_is_not_trained_without_sounds_of_its_utterances(pla
     sounds = tmp_path / "sounds.csv"
     (tmp_path / "a.wav").write_bytes(b"")
     sounds.write_text("id,audio\nother,a.wav\n")
-    with pytest.raises(InputError, match=r"no utterance for training has a sound in the list.*'train/1'"):
+    with pytest.raises(InputError, match=r"the list has no sound for any training utterance.*'train/1'"):
         ran("train", "--data", place / "data", "--audio", sounds, "--output", tmp_path / "model")
     with pytest.raises(PluginError, match="there is no audio understander 'crv'"):
         ran("train", "--data", place / "data", "--audio", sounds, "--understander", "crv", "--output", tmp_path / "m")
