@@ -183,12 +183,12 @@ def demand_shareable(evaluation: Evaluation) -> None:
     if evaluation.continuous:
         raise InputError(
             "--continuous cannot be used with --cluster: a single worker would have to play all files",
-            remedy="Run the out-of-vocabulary files on one machine, the others on the cluster",
+            remedy="Run the out-of-vocabulary files on one machine and the others on the cluster",
         )
     if hasattr(engine_class(evaluation.task.engine), "most_jobs"):
         raise InputError(
             f"{evaluation.task.engine} is attached to this machine; cluster workers cannot reach it",
-            remedy="Omit --cluster; use -j for several devices",
+            remedy="Remove --cluster; to use several devices, add -j",
         )
 
 

@@ -144,7 +144,7 @@ class ClusterLink:
     def lost_error(self) -> EngineError:
         return EngineError(
             f"the scheduler at {self.address} is gone, or has dropped this evaluation",
-            remedy="Start it again, then continue with --resume",
+            remedy="Restart the scheduler, then continue with --resume",
         )
 
     def close(self) -> None:
@@ -190,7 +190,7 @@ def _check_reachable(address: str) -> None:
 def _unreachable(address: str, why: str) -> InputError:
     return InputError(
         f"no Dask scheduler answers at {address}: {why}",
-        remedy="Give the address that `dask scheduler` printed, such as tcp://192.168.1.10:8786",
+        remedy="Use the address that `dask scheduler` printed, such as tcp://192.168.1.10:8786",
     )
 
 
@@ -251,7 +251,7 @@ class ClusterWorkers:
             if not self._threads_by_address and time.monotonic() - self._last_present_s > WORKERS_WITHIN_S:
                 raise InputError(
                     f"the scheduler at {self._link.address} has had no worker for {exact(WORKERS_WITHIN_S)} s",
-                    remedy=f"Start one: dask worker {self._link.address}",
+                    remedy=f"Start a worker: dask worker {self._link.address}",
                 )
 
     def _collect_facts(self, order: ClusterOrder, stop: threading.Event) -> dict[str, EngineFacts]:
@@ -277,7 +277,7 @@ class ClusterWorkers:
                 addresses = sorted(self._address_by_future.values())
                 raise EngineError(
                     f"workers do not answer: {shortened_list(addresses) or 'none are connected'}",
-                    remedy="Check whether they are busy with other work, or have stopped",
+                    remedy="Check whether the workers are busy with other work or have stopped",
                 )
 
     def ask_new(self, order: ClusterOrder) -> None:
@@ -365,9 +365,11 @@ class ClusterWorkers:
         if problems:
             raise InputError(
                 "cluster workers do not match this evaluation:\n  " + "\n  ".join(problems),
-                remedy="Install the same harness and engines on all workers, and give them the same folders",
+                remedy="Install the same harness and engines on all workers, and make the same folders available",
             )
         if not facts:
-            raise EngineError("all workers ended before they reported their versions", remedy="Start them again")
+            raise EngineError("all workers ended before they reported their versions", remedy="Restart the workers")
         if len({engine_facts.settings for engine_facts in facts.values()}) > 1:
-            self._report_line("workers differ in settings that do not change results; the log gives those of the first")
+            self._report_line(
+                "workers differ in settings that do not change results; the log lists the settings of the first"
+            )

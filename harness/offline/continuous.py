@@ -112,7 +112,7 @@ class ContinuousListening:
         else:
             raise InputError(
                 f"{evaluation.task.name} recognises one file at a time and keeps no state between files",
-                remedy="Leave --continuous out",
+                remedy="Remove --continuous",
             )
 
     def play_file(self, file: ListedFile) -> list[FileOutcome]:

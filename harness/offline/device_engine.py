@@ -30,19 +30,19 @@ SENSITIVITY = Setting(
 )  # fmt: skip
 BETWEEN = Setting(
     "between", SettingKind.CHOICE, "",
-    "how its state is cleared between files; default: a restart if supported, else silence",
+    "how the device's state is cleared between files; default: a restart if supported, else silence",
     choices=(RESTART, SILENCE), scores=True,
 )  # fmt: skip
 GAP = Setting(
     "gap-ms", SettingKind.NUMBER, "",
-    "near-silence after each file, ms; events during it count for the file. Default: 0 with a restart, else 3000",
+    "ms of near-silence after each file; events in it count for that file. Default: 0 with a restart, else 3000",
     low=0, high=600_000, scores=True,
 )  # fmt: skip
 REFRACTORY = Setting(
-    "refractory-ms", SettingKind.NUMBER, "0", "events within this time after another count as the same, ms",
+    "refractory-ms", SettingKind.NUMBER, "0", "ms after an event in which further events count as part of it",
     low=0, high=60_000,
 )  # fmt: skip
-PORT = Setting("port", SettingKind.TEXT, "", "serial port, if the bench does not name one or to override it")
+PORT = Setting("port", SettingKind.TEXT, "", "serial port; overrides the one in the bench")
 USB = Setting("usb", SettingKind.TEXT, "", "USB serial number of the adapter, or vid:pid, instead of port")
 BAUD = Setting("baud", SettingKind.WHOLE, "", "baud rate", low=1)
 ADDRESS = Setting("address", SettingKind.TEXT, "", "MQTT broker, host:port")
@@ -147,7 +147,7 @@ class DeviceEngine:
         if choice == RESTART and not self._link.abilities.restarts:
             raise InputError(
                 f"{self._link.id} cannot be restarted over its connection",
-                remedy=f"Set {BETWEEN.name}={SILENCE}, and {GAP.name} to the silence that clears its state",
+                remedy=f"Set {BETWEEN.name}={SILENCE}, and {GAP.name} to a silence long enough to clear its state",
             )
         return self._link.abilities.restarts and choice != SILENCE
 
@@ -156,7 +156,7 @@ class DeviceEngine:
         if text and not self._link.abilities.tunes:
             raise InputError(
                 f"{self._link.id} does not accept a sensitivity over its connection",
-                remedy=f"Set it on the device, and omit {SENSITIVITY.name}",
+                remedy=f"Set the sensitivity on the device, and remove {SENSITIVITY.name}",
             )
         return int(text) if text else None
 

@@ -70,7 +70,7 @@ def task_devices(model: str, settings: Mapping[str, str]) -> tuple[ReachableDevi
         if not names or len(set(names)) != len(names):
             raise InputError(
                 f"{model!r} names no device, or lists one twice",
-                remedy=f"Write {file}#ID, with devices of the bench: {_device_ids(bench)}",
+                remedy=f"Use {file}#ID, where ID is a device of the bench: {_device_ids(bench)}",
             )
         return tuple(_bench_device(bench, name, assignments) for name in names)
     profile = load_profile(model, beside=Path.cwd())
@@ -94,7 +94,7 @@ def _bench_device(bench: Bench, name: str, assignments: Mapping[str, str]) -> Re
         ) from None
     connection = device.connection
     if connection is None:
-        raise InputError(f"{name!r} of {bench.path} has no connection", remedy="Evaluate a black box live: harness run")
+        raise InputError(f"{name!r} of {bench.path} has no connection", remedy="Evaluate this device live: harness run")
     bench_options = {field.name: getattr(connection.options, field.name) for field in fields(connection.options)}  # type: ignore[arg-type]
     options = options_of(connection.driver, assignments, bench_options) if assignments else connection.options
     return _check_injects(ReachableDevice(name, connection.driver, options, device.profile))
@@ -105,8 +105,8 @@ def _check_injects(device: ReachableDevice) -> ReachableDevice:
     if not device.abilities.injects:
         raise InputError(
             f"{device.id!r} does not accept sound over its connection ({device.driver})",
-            remedy="If the device can, set `injection` of its connection or `audio` of its profile. "
-            "Otherwise evaluate it through the air: harness run",
+            remedy="If the device supports injection, set `injection` in its connection or `audio` in its profile. "
+            "Otherwise, evaluate it through the air: harness run",
         )
     return device
 
@@ -218,7 +218,7 @@ class DeviceLink:
         if not is_back:
             raise DeviceError(
                 f"{self.id} is gone: {self._loss_reason}",
-                remedy="Reconnect it (docs/how-to/serial-boards.md), then continue with --resume",
+                remedy="Reconnect the device (docs/how-to/serial-boards.md), then continue with --resume",
             )
 
     def restart(self) -> None:
@@ -235,7 +235,7 @@ class DeviceLink:
             if self._wait_for(lambda: any(map(_is_start, self._since(mark))), RESTART_RETRY_S):
                 self._settling_until_s = time.monotonic() + RESTART_WITHIN_S
                 return
-        raise self._error(f"did not restart within {exact(RESTART_WITHIN_S)} s", "Reset it by hand")
+        raise self._error(f"did not restart within {exact(RESTART_WITHIN_S)} s", "Reset the device by hand")
 
     def set_sensitivity(self, value: int) -> None:
         """Sets the sensitivity, 0–100. A restart clears it. EngineError if the device refuses it."""
@@ -267,7 +267,7 @@ class DeviceLink:
             time.sleep(_RETRY_S)
         self._settling_until_s = 0.0
         if any(map(_is_start, observations)):
-            raise self._error("restarted in the middle of a file", "Check its power supply and its console")
+            raise self._error("restarted in the middle of a file", "Check the device's power supply and console")
         if self.about().lost_events != lost_events_before:
             raise self._error("has dropped events: its event buffer is full", "Send sound in real time")
         wakes = tuple(observation for observation in observations if isinstance(observation, seen_by.Wake))
@@ -297,7 +297,9 @@ class DeviceLink:
         while not self._wait_for(lambda: ended() is not None, NO_PROGRESS_S):
             if self._progress_count(mark) == progress:
                 self._driver.stop()
-                raise self._error(f"hangs: it has acknowledged nothing for {exact(NO_PROGRESS_S)} s", "Reset it")
+                raise self._error(
+                    f"hangs: it has acknowledged nothing for {exact(NO_PROGRESS_S)} s", "Reset the device"
+                )
             progress = self._progress_count(mark)
         return ended()
 
@@ -345,14 +347,14 @@ def _cut_off_reason(observations: list[seen_by.Observation], lost: str) -> tuple
     for observation in observations:
         match observation:
             case seen_by.LinkLost(what=reason):
-                return f"was lost in the middle of a file: {reason}", "Reconnect it; the file is tried again"
+                return f"was lost in the middle of a file: {reason}", "Reconnect the device; the file is tried again"
             case seen_by.Status(state=seen_by.DeviceState.STARTED):
-                return "restarted in the middle of a file", "Check its power supply and its console"
+                return "restarted in the middle of a file", "Check the device's power supply and console"
             case seen_by.Status(state=seen_by.DeviceState.GONE, detail=detail):
-                return f"is gone: {detail}", "Reconnect it; the file is tried again"
+                return f"is gone: {detail}", "Reconnect the device; the file is tried again"
             case _:
                 pass
     if lost:
-        return f"is gone: {lost}", "Reconnect it (docs/how-to/serial-boards.md)"
+        return f"is gone: {lost}", "Reconnect the device (docs/how-to/serial-boards.md)"
     lines = [observation.text for observation in observations if isinstance(observation, seen_by.LogLine)]
-    return f"did not hear a whole file: {lines[-1] if lines else 'no reason reported'}", "Check its console"
+    return f"did not hear a whole file: {lines[-1] if lines else 'no reason reported'}", "Check the device's console"

@@ -271,7 +271,7 @@ class EvaluationRunner:
                 raise InputError(
                     "no label matches a phrase of this engine: "
                     f"the labels are for {label_texts}, the engine detects {engine_texts}",
-                    remedy="Write the engine's phrase in the labels, or omit the phrase from all of them",
+                    remedy="Use the engine's phrase in the labels, or leave the phrase out of all labels",
                 )
             self._screen.warn(f"labels of other phrases do not count: {label_texts}; the engine detects {engine_texts}")
         return engine_phrases
@@ -533,7 +533,7 @@ class MultiEngineRunner:
             return
         for engine in self.engines:
             if engine.no_scores:
-                self._screen.warn(f"{engine.name} is counted only at the point at which it ran: {engine.no_scores}")
+                self._screen.warn(f"{engine.name} is counted only as it ran, without a sweep: {engine.no_scores}")
         for line in engine_lines(self.table, self._screen.width):
             self._screen.print_result(line)
         if prefix := self._sweep.prefix:

@@ -124,7 +124,7 @@ class EvaluationFiles:
             complete = JournalFile(self.journal).complete
         except InputError:
             return replace_remedy
-        return replace_remedy if complete else f"It is incomplete: continue it with --resume. {replace_remedy}"
+        return replace_remedy if complete else f"It is incomplete: use --resume to continue. {replace_remedy}"
 
 
 def _is_log(path: Path) -> bool:

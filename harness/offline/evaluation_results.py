@@ -49,7 +49,7 @@ def _journal(log: Path) -> JournalFile:
         raise InputError(
             f"{path.name} is not next to the log",
             place=Place(str(log)),
-            remedy="Give a log written by `harness evaluate`",
+            remedy="Use a log written by `harness evaluate`",
         )
     return JournalFile(path)
 

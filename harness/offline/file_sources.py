@@ -30,7 +30,7 @@ FOLDER = "folder"
 _TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 PHRASE_END = "phrase_end_s"
 """Column of a manifest: where the phrase ends, in seconds."""
-_MANIFEST_REMEDY = f"Write a column with the sound files, called {AUDIO[0]} or {', '.join(AUDIO[1:])}"
+_MANIFEST_REMEDY = f"Name the column of the sound files {AUDIO[0]} or {', '.join(AUDIO[1:])}"
 
 
 @frozen
@@ -85,16 +85,16 @@ def collect_files(place: str, encoding: str | None = None) -> CollectedFiles:
         if lower.endswith(MANIFESTS):
             return _of_manifest(place, encoding)
     if lower.endswith(_TAR):
-        remedy = f"Unpack it, and give the folder: tar xf {place}"
-        raise InputError("sound in a tar archive cannot be read in place", place=Place(place), remedy=remedy)
+        remedy = f"Unpack the archive with `tar xf {place}`, then use the folder"
+        raise InputError("sound files in a tar archive cannot be read directly", place=Place(place), remedy=remedy)
     if glob.has_magic(place):
         names = [name for entry in sorted(glob.glob(place, recursive=True)) for name in _sounds_of_match(entry)]
         if not names:
-            raise InputError("no sound file matches this pattern", place=Place(place), remedy="Check it with ls")
+            raise InputError("no sound file matches this pattern", place=Place(place), remedy="Check it with `ls`")
         return _of_names(place, names)
     if path.is_file():
         endings = f"{', '.join(SOUND_ENDINGS[:2])}, .zip or {', '.join(MANIFESTS)}"
-        remedy = f"Give a list with -i or --oov; here, a folder, {endings}"
+        remedy = f"Use -i or --oov for a list of files. This option takes a folder, {endings}"
         raise InputError("this is neither a folder nor a sound file", place=Place(place), remedy=remedy)
     raise InputError("there is no such file or folder", place=Place(place), remedy=similar_path(path))
 
@@ -161,7 +161,7 @@ def _of_manifest(place: str, encoding: str | None) -> CollectedFiles:
         raise InputError("no column lists the sound files", place=Place(place, table.line), remedy=_MANIFEST_REMEDY)
     for row in table.rows:
         if not row.cells.get(audio):
-            raise InputError(f"the row has no {audio}", place=Place(place, row.line), remedy=_MANIFEST_REMEDY)
+            raise InputError(f"the column {audio} is empty", place=Place(place, row.line), remedy=_MANIFEST_REMEDY)
     files = _of_names(place, [row.cells[audio] for row in table.rows])
     columns = {name: tuple(row.cells.get(name, "") for row in table.rows) for name in table.header}
     texts = columns[text] if text is not None else ()
@@ -188,7 +188,5 @@ def demand_columns(column_names: Sequence[str], required: Sequence[str]) -> None
     for name in required:
         if name not in column_names:
             columns = sorted(set(column_names))
-            remedy = (
-                nearest(name, columns, listed="Columns") if column_names else "Give folders or a manifest with --in"
-            )
+            remedy = nearest(name, columns, listed="Columns") if column_names else "Use --in with folders or a manifest"
             raise InputError(f"no recording has the column {name!r}", remedy=remedy)

@@ -277,7 +277,7 @@ class Journal:
             if differs:
                 raise InputError(
                     f"{path} belongs to a different evaluation: {'; '.join(differs)}",
-                    remedy="Give the same lists and options, or start again with --force instead of --resume",
+                    remedy="Use the same lists and options, or start again with --force instead of --resume",
                 )
             os.ftruncate(descriptor, journal.whole_bytes)
             os.lseek(descriptor, 0, os.SEEK_END)

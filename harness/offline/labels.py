@@ -36,9 +36,9 @@ _NONE = "<NA>"
 _RTTM_PHRASES = ("LEXEME", "SPEAKER")
 _RTTM_OTHERS = ("SEGMENT", "NOSCORE", "NO_RT_METADATA", "NON-LEX", "NON-SPEECH", "FILLER", "EDIT", "IP", "SU", "CB",
                 "A/P", "SPKR-INFO")  # fmt: skip
-_CSV_REMEDY = "Write the header audio,start,end,phrase (audio and phrase may be left out), with times in seconds"
-_RTTM_REMEDY = "Write: LEXEME FILE 1 START DURATION PHRASE lex TALKER <NA>"
-_AUDACITY_REMEDY = "Write start, end and label with tabs between: 12.3<tab>13.1<tab>okay nabu"
+_CSV_REMEDY = "Use the header `audio,start,end,phrase` (`audio` and `phrase` are optional), with times in seconds"
+_RTTM_REMEDY = "Write each label as `LEXEME FILE 1 START DURATION PHRASE lex TALKER <NA>`"
+_AUDACITY_REMEDY = "Separate start, end and label with tabs: 12.3<tab>13.1<tab>okay nabu"
 _LENGTH_REMEDY = "Label the phrase from its beginning to its end"
 TIER = "tier"
 """Name of the trait that holds the tier of a label."""
@@ -72,8 +72,8 @@ def read_labels(path: str, encoding: str | None = None, tier: str = "") -> Label
     """
     ending = PurePath(path).suffix.lower()
     if ending not in LABEL_ENDINGS:
-        remedy = "Write CSV (.csv, .tsv), RTTM (.rttm), TextGrid (.TextGrid) or Audacity labels (.txt)"
-        raise InputError("label files do not have this suffix", place=Place(path), remedy=remedy)
+        remedy = "Use CSV (.csv, .tsv), RTTM (.rttm), TextGrid (.TextGrid) or Audacity labels (.txt)"
+        raise InputError("labels cannot be read from this type of file", place=Place(path), remedy=remedy)
     if ending == ".textgrid":
         encoding = _grid_encoding(path) or encoding
     text = read_text(Path(path), encoding, may_be_empty=True, as_written=ending in _TABLES)
@@ -104,8 +104,8 @@ def read_labels(path: str, encoding: str | None = None, tier: str = "") -> Label
         first_line, *other_lines = lines.values()
         earlier = f" on line {first_line}" if first_line else ""
         for line in other_lines:
-            problem = f"the recording {shown(name)} is written with other characters{earlier}, which look the same"
-            problems.add(line, 0, problem, "Write its name in one way")
+            problem = f"the recording {shown(name)} is spelt with other characters{earlier}, although it looks the same"
+            problems.add(line, 0, problem, "Use one spelling of its name")
     problems.refuse()
     for label_lines in labels.values():
         label_lines.sort(key=lambda label: (label[0].start_s, label[0].end_s))
@@ -135,11 +135,11 @@ def _refuse_overlaps(labels: Sequence[_LabelLine], problems: Problems) -> None:
     (first, first_line), (second, second_line) = sorted(pairs[0], key=lambda label_line: label_line[1])
     problem = f"this label ({_label_text(second)}) overlaps the label on line {first_line} ({_label_text(first)})"
     if len(pairs) > 1:
-        problem += f", and {counted(len(pairs) - 1, 'more label')} that overlap"
+        problem += f". The file has {counted(len(pairs) - 1, 'more overlap')}"
     tier = _tier(first)
-    remedy = "Remove one of them: a phrase has one label"
+    remedy = "Remove one of the two: a phrase has only one label"
     if tier != _tier(second):
-        remedy = f"Choose the labels of one tier: --tier {shlex.quote(tier)}"
+        remedy = f"Choose one tier, such as --tier {shlex.quote(tier)}"
     problems.add(second_line, 0, problem, remedy)
 
 
@@ -209,7 +209,7 @@ def _csv_labels(text: str, problems: Problems) -> _ReadLabels:
     for line, row in rows:
         if len(row) != len(header):
             problem = f"{counted(len(row), 'field')}, but the header has {len(header)}"
-            problems.add(line, 0, problem, "Put a field with a comma in quotes")
+            problems.add(line, 0, problem, "Put fields that contain a comma in quotes")
             continue
         name = "" if audio is None else row[audio].strip()
         if audio is not None and not name:
@@ -246,7 +246,7 @@ def _csv_columns(header: Sequence[str], line: int, problems: Problems) -> _CsvCo
     """The columns that a header in lower case names. None after a problem, which is added to `problems`."""
     for index, name in enumerate(header):
         if name and name in header[:index]:
-            problems.add(line, 0, f"two columns are named {shown(name)}", "Rename one")
+            problems.add(line, 0, f"two columns are named {shown(name)}", "Rename one of the columns")
             return None
 
     def column(names: Sequence[str]) -> int | None:
@@ -257,7 +257,7 @@ def _csv_columns(header: Sequence[str], line: int, problems: Problems) -> _CsvCo
     if end is None:
         end = column(_DURATION)
     if start is None or end is None:
-        problem = f"no column has the {'start' if start is None else 'end'} of the phrases"
+        problem = f"there is no column for the {'start' if start is None else 'end'} of the phrases"
         problems.add(line, 0, problem, _CSV_REMEDY)
         return None
     traits = tuple(index for index, name in enumerate(header) if name and index not in (audio, start, end, phrase))
@@ -329,11 +329,11 @@ class _GridReader:
 
     def text(self) -> tuple[int, str]:
         """The next value and its line."""
-        return self._take(str, "text")
+        return self._take(str, "a text in quotes")
 
     def number(self) -> tuple[int, str]:
         """The next value, as it is written, and its line."""
-        return self._take(float, "number")
+        return self._take(float, "a number")
 
     def count(self) -> int:
         line, value = self.number()
@@ -342,11 +342,11 @@ class _GridReader:
         return int(float(value))
 
     def _take(self, kind: type[str] | type[float], noun: str) -> tuple[int, str]:
-        line, found_kind, value = self._last_line, None, "the end of the file"
+        line, value_kind, value = self._last_line, None, ""
         if self._index < len(self._values):
-            line, found_kind, value = self._values[self._index]
-        if found_kind is not kind:
-            problem = f"{shown(value)} is not the {noun} that a TextGrid has here"
+            line, value_kind, value = self._values[self._index]
+        if value_kind is not kind:
+            problem = f"expected {noun}, but found {shown(value) if value_kind else 'the end of the file'}"
             raise InputError(problem, place=Place(self._file, line), remedy=_GRID_REMEDY)
         self._index += 1
         return line, value
@@ -382,7 +382,12 @@ def _grid_labels(text: str, problems: Problems, only_tier: str) -> _ReadLabels:
         if only_tier and only_tier not in tiers:
             problems.add(1, 0, f"there is no tier {shown(only_tier)}", nearest(only_tier, tiers, listed="Tiers"))
         elif tier_count and not has_intervals:
-            problems.add(1, 0, "no tier has intervals, and points have no end", "Label phrases as intervals in Praat")
+            problems.add(
+                1,
+                0,
+                "no tier has intervals, and points do not mark the end of a phrase",
+                "Label phrases as intervals in Praat",
+            )
     except InputError as error:
         problems.add_error(error)
 
@@ -415,8 +420,8 @@ class LabelsOfRecordings:
             for recording in file.labels:
                 name = recording or to_nfc(PurePath(file.path).stem)
                 if name in self._by_name:
-                    problem = f"it labels {shown(name)}, and so does {self._by_name[name][0].path}"
-                    raise InputError(problem, place=Place(file.path), remedy="Keep one of them")
+                    problem = f"{shown(name)} also has labels in {self._by_name[name][0].path}"
+                    raise InputError(problem, place=Place(file.path), remedy="Remove the labels from one of the files")
                 self._by_name[name] = file, recording
 
     def labels_of(self, files: CollectedFiles) -> tuple[Labels, ...]:
@@ -429,12 +434,12 @@ class LabelsOfRecordings:
             if source is None:
                 searched = ""
                 if not self._places:
-                    searched = f", and no {PurePath(name).stem}.csv, .rttm, .TextGrid or .txt next to it"
+                    searched = f": there is no {PurePath(name).stem}.csv, .rttm, .TextGrid or .txt next to it"
                 raise InputError(
-                    f"there are no labels for it{searched}",
+                    f"no labels were found for this recording{searched}",
                     place=Place(name),
-                    remedy="Give its labels with --long-labels. "
-                    "For a recording without phrases, use --out, or an empty file",
+                    remedy="Add its label file with --long-labels. "
+                    "For a recording without phrases, use --out or an empty label file",
                 )
             file, recording = source
             self._used.add((file.path, recording))
@@ -456,7 +461,9 @@ class LabelsOfRecordings:
             if len(label_files) > 1:
                 remedy = "Choose one with --long-labels"
                 raise InputError(
-                    f"it has several label files: {', '.join(label_files)}", place=Place(name), remedy=remedy
+                    f"this recording has several label files: {', '.join(label_files)}",
+                    place=Place(name),
+                    remedy=remedy,
                 )
             if not label_files:
                 return None
@@ -465,7 +472,10 @@ class LabelsOfRecordings:
                 return file, ""
             recording = _named_recording(file.labels, name)
             if recording is None:
-                problem, remedy = f"it has no labels for {shown(path.name)}", "Spell the recording like its file name"
+                problem, remedy = (
+                    f"no label in this file is for {shown(path.name)}",
+                    "Use the name of the sound file in the labels",
+                )
                 raise InputError(problem, place=Place(file.path), remedy=remedy)
             return file, recording
         recording = _named_recording(self._by_name, name)
@@ -478,7 +488,7 @@ class LabelsOfRecordings:
             nameless = next(label for label in all_labels if not label.phrase)
             start, nameless_count = exact(nameless.start_s, 9), len(all_labels) - named_count
             problem = f"{named_count} labels name a phrase, and {nameless_count} do not, such as the one at {start} s"
-            raise InputError(problem, remedy="Give the phrase of every label, or of none; then any phrase counts")
+            raise InputError(problem, remedy="Name the phrase in every label, or in none to count any phrase")
 
 
 def _named_recording(labelled_names: Collection[str], name: str) -> str | None:
@@ -495,9 +505,7 @@ def _named_recording(labelled_names: Collection[str], name: str) -> str | None:
         problem = (
             f"the labels are ambiguous: {shown(same_names[0])} and {shown(same_names[1])} both match this recording"
         )
-        raise InputError(
-            problem, place=Place(name), remedy="Call recordings in the labels as they are called in the list"
-        )
+        raise InputError(problem, place=Place(name), remedy="Use the same names in the labels as in the list")
     return same_names[0] if same_names else None
 
 

@@ -405,13 +405,13 @@ def _referenced_table_or_list(name: str, encoding: str | None) -> str | Collecte
         return name
     table = collect_files(name, encoding)
     if not table.texts:
-        remedy = f"Write a column called {TEXT[0]} or {', '.join(TEXT[1:])}"
+        remedy = f"Add a column named {TEXT[0]} or {', '.join(TEXT[1:])}"
         if name.lower().endswith(FOREIGN_LISTS):
             remedy += "; for wav.scp, put Kaldi's file `text` next to it"
-        raise InputError("the list has no words for its recordings", place=Place(name), remedy=remedy)
+        raise InputError("the list has no transcripts of its recordings", place=Place(name), remedy=remedy)
     for recording, text in zip(table.names, table.texts, strict=True):
         if not text.strip():
-            raise InputError(f"the list has no transcript for {recording}", place=Place(name), remedy="Add it")
+            raise InputError(f"the list has no transcript for {recording}", place=Place(name), remedy="Add one")
     return table
 
 
@@ -502,12 +502,12 @@ class _ListReader:
                 has_texts = is_text_column(fields[1])
                 continue
             if len(fields) != 2:
-                problem = f"{len(fields)} field{'' if len(fields) == 1 else 's'} instead of the two audio,reference"
-                self._refuse(number, problem, 'Put a name with a comma in quotes: "a,b.wav",a.txt')
+                problem = f"expected two fields, `audio,reference`, but found {len(fields)}"
+                self._refuse(number, problem, 'Put names that contain a comma in quotes: "a,b.wav",a.txt')
             elif not fields[0].strip() or not fields[1].strip():
                 self._refuse(number, "a field is empty", "Write the audio file and its reference: audio.wav,audio.txt")
             elif any("\n" in field.rstrip("\n") for field in fields):
-                self._refuse(number, "a field contains a line break", "Close its quote on the same line")
+                self._refuse(number, "a field contains a line break", "Close the quotes on the same line")
             else:
                 audio, reference = (field.encode("utf-8", "surrogateescape") for field in fields)
                 self._add_file(number, audio)
@@ -542,7 +542,7 @@ class _ListReader:
                 block = block.removeprefix(b"\xef\xbb\xbf")
             if b"\0" in block:
                 line_number = number + 1 + block[: block.index(b"\0")].count(b"\n")
-                raise InputError("this is not text: it contains a NUL", place=Place(self._name, line_number))
+                raise InputError("this is not text: it contains a NUL byte", place=Place(self._name, line_number))
             lines = (tail + block).split(b"\n")
             tail = lines.pop()
             if not block and tail:
@@ -560,9 +560,9 @@ class _ListReader:
     def _demand_text(self, block: bytes) -> None:
         """InputError for UTF-16 and for sound files, by the first bytes."""
         if block.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise InputError("this is UTF-16", place=Place(self._name), remedy="Save the list as UTF-8")
+            raise InputError("this list is UTF-16", place=Place(self._name), remedy="Save the list as UTF-8")
         if block.startswith(_SOUND_STARTS) and b"\0" in block[:64]:
-            remedy = f"Give sound files with --in (with the phrase) or --out (without): --in {self._name}"
+            remedy = f"For sound files, use --in (with the phrase) or --out (without it): --in {self._name}"
             raise InputError("this is a sound file, not a list", place=Place(self._name), remedy=remedy)
 
     def _too_long_error(self, number: int) -> InputError:
@@ -586,7 +586,7 @@ def _open_list(name: str) -> BinaryIO:
             return open_address(name)
         mode = os.stat(name).st_mode
         if stat.S_ISDIR(mode):
-            remedy = f"Give folders with --in (with the phrase) or --out (without): --in {name}"
+            remedy = f"For folders, use --in (with the phrase) or --out (without it): --in {name}"
             raise InputError("this is a folder, not a list", place=Place(name), remedy=remedy)
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
             raise InputError("this is a device or a socket, not a list", place=Place(name))

@@ -50,7 +50,7 @@ _QUIET_LOOK_S = 10.0
 """Seconds at the end of a file in which the length of the quiet is measured."""
 MAX_POSITION = 1 << 53
 """Largest position of a detection, in samples: up to here a float holds every integer exactly."""
-_REMEDY = "Report this to the author of the engine: positions must be whole samples of the file, scores finite"
+_REMEDY = "Report this to the author of the engine: positions must be whole samples of the file, and scores finite"
 _Detection = TypeVar("_Detection", bound=OfflineSpot | Said)
 MAX_UNDERSTOOD_S = 3600.0
 """A recogniser gets a whole file at once. An hour at 16 kHz is 115 MB of samples, and several times that inside."""

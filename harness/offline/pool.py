@@ -399,7 +399,7 @@ class WorkerPool:
     def _match_answers(self, worker: WorkerProcess, answers: Sequence[FileAnswer]) -> FilesAnswered:
         """Pairs answers with the positions of their files, and adds them to the measured speed."""
         if len(answers) > len(worker.unanswered):
-            raise ValueError("an outcome of a file that it does not have")
+            raise ValueError(f"{len(answers)} outcomes for {counted(len(worker.unanswered), 'file')}")
         now_s = self._now_s()
         worker.answered += len(answers)
         self._files_answered += len(answers)
@@ -437,7 +437,7 @@ class WorkerPool:
         if (self._failed_starts >= MAX_FAILED_STARTS and not self.workers) or self.facts is None:
             raise EngineError(
                 f"the engine of {self._evaluation.task.name} cannot be loaded: its process {why}",
-                remedy="Try it on one file; `harness evaluate engines` lists its requirements",
+                remedy="Try the engine on a single file; `harness evaluate engines` lists its requirements",
             )
         if self._failed_starts < MAX_FAILED_STARTS:
             self._start()
@@ -453,7 +453,7 @@ class WorkerPool:
             raise error
         name = self._evaluation.task.name
         self.report_line(
-            f"a worker could not load {name}, continuing with {counted(len(self.workers), 'worker')}: {error}"
+            f"a worker could not load {name}; continuing with {counted(len(self.workers), 'worker')}: {error}"
         )
 
     def _end(self, worker: WorkerProcess, ending: str) -> str:

@@ -107,49 +107,47 @@ class EvaluationRequest:
         if not (self.with_phrase or self.without_phrase or self.referenced):
             raise InputError(
                 "no recordings are given",
-                remedy="Give folders with --in (with the phrase) and --out (without), or lists with -i, --oov or -c",
+                remedy="Add folders: --in (with the phrase) and --out (without it). Or add lists: -i, --oov or -c",
             )
         if self.labels and not self.long:
-            raise InputError("--long-labels requires --long", remedy="Give the recordings with --long")
+            raise InputError("--long-labels requires --long", remedy="Add --long with the recordings")
         if self.tier and not self.long:
-            raise InputError("--tier applies to labelled recordings", remedy="Give them with --long")
+            raise InputError("--tier requires --long", remedy="Add --long with the recordings")
         if self.encoding:
             checked_encoding(self.encoding)
         if self.tolerance_s != TOLERANCE_S and not self.long:
-            raise InputError("--label-tolerance applies to labelled recordings", remedy="Give them with --long")
+            raise InputError("--label-tolerance requires --long", remedy="Add --long with the recordings")
         if [*self.inside, *self.outside, *self.long].count("-") > 1:
-            raise InputError("standard input is listed twice", remedy="Give a folder for one of them")
+            raise InputError("standard input (-) can be read only once", remedy="Replace one - by a folder")
         if self.with_phrase and self.referenced:
-            raise InputError(
-                "-c and -i cannot be used together", remedy="Run one evaluation for each, with separate logs"
-            )
+            raise InputError("-c and -i cannot be used together", remedy="Run two evaluations with separate logs")
         if self.words and not self.referenced:
-            raise InputError("-w needs -c", remedy="Give a list of audio and reference files: -c list.csv")
+            raise InputError("-w needs -c", remedy="Add a list of audio and reference files: -c list.csv")
         if self.count_in_vocabulary and self.words:
-            raise InputError("-u cannot be used with -w", remedy="Omit -u; word errors have no false accepts")
+            raise InputError("-u cannot be used with -w", remedy="Remove -u: word errors have no false accepts")
         if self.tail_s and not (self.inv or self.inside or self.referenced):
-            raise InputError("--tail pads recordings with the phrase", remedy="Give some with --in, -i or -c")
+            raise InputError("--tail needs recordings with the phrase or a reference", remedy="Add --in, -i or -c")
         if self.tail_s and self.vad:
-            raise InputError("--tail cannot be used with -a, which removes silence", remedy="Omit one of them")
+            raise InputError("--tail cannot be used with -a, which removes silence", remedy="Remove --tail or -a")
         if self.resume and self.force:
-            raise InputError("--resume and --force cannot be used together", remedy="Give only one of them")
+            raise InputError("--resume and --force cannot be used together", remedy="Remove --resume or --force")
         if self.continuous and not (self.oov or self.outside):
-            raise InputError("--continuous needs out-of-vocabulary files", remedy="Give --oov or --out")
+            raise InputError("--continuous needs out-of-vocabulary files", remedy="Add --oov or --out")
         if self.continuous and self.conditions:
             raise InputError(
                 "--continuous cannot be used with --conditions: its state would carry over between conditions",
-                remedy="Omit one of them",
+                remedy="Remove --continuous or --conditions",
             )
         if self.continuous and self.shard is not None:
             raise InputError(
                 "--continuous cannot be used with --shard: the engine's state passes from file to file",
-                remedy="Omit one of them",
+                remedy="Remove --continuous or --shard",
             )
         demand_main_options([("--task-hours", self.task_hours != TASK_HOURS, "--cluster", self.cluster)])
         if self.cluster and self.jobs > 1:
             raise InputError(
                 "-j cannot be used with --cluster: -j sets the processes on this machine",
-                remedy="Omit -j; start one worker per processor",
+                remedy="Remove -j, and start one worker per processor",
             )
 
     @property
@@ -198,25 +196,25 @@ class EvaluationRequest:
             if facts.carries_state and is_given:
                 raise InputError(
                     f"{task} carries its state from file to file, and {option} would break the order",
-                    remedy=f"Leave {option} out",
+                    remedy=f"Remove {option}",
                 )
         is_wake = facts.kind is EngineKind.WAKE
         if is_wake and self.words:
-            raise InputError(f"{name}, and -w needs transcripts", remedy="Omit -w, or use a recogniser")
+            raise InputError(f"{name}, and -w needs transcripts", remedy="Remove -w, or use a recogniser")
         if is_wake and self.vad:
-            raise InputError(f"{name}, and -a is for recognisers only", remedy="Leave -a out")
+            raise InputError(f"{name}, and -a is for recognisers only", remedy="Remove -a")
         if not is_wake and self.with_phrase:
             raise InputError(
-                f"{name}, and -i and --in are for wake engines only",
-                remedy="Give audio with references: -c list.csv, with -w for words",
+                f"{name}, and -i, --in and --long are for wake engines only",
+                remedy="Use audio with references: -c list.csv, and -w to compare words",
             )
         if not is_wake and self.without_phrase:
             raise InputError(
                 f"{name}, and --oov and --out are for wake engines only: a recogniser does not listen continuously",
-                remedy="Omit it",
+                remedy="Remove --oov and --out",
             )
         if facts.kind is EngineKind.TRANSCRIPT and self.count_in_vocabulary:
-            raise InputError(f"{name}, and -u is for wake words and commands only", remedy="Omit -u")
+            raise InputError(f"{name}, and -u is for wake words and commands only", remedy="Remove -u")
 
 
 @frozen
@@ -284,11 +282,11 @@ class DeclaredLimits:
     def demand_figures(self, request: EvaluationRequest) -> None:
         """InputError for a limit on a result that this evaluation cannot have."""
         if self.false_accepts_per_hour is not None and not (request.without_phrase or request.count_in_vocabulary):
-            raise InputError("--max-fa-per-hour needs out-of-vocabulary files", remedy="Give --oov or --out")
+            raise InputError("--max-fa-per-hour needs out-of-vocabulary files", remedy="Add --oov or --out")
         if self.false_rejects_percent is not None and not (request.with_phrase or request.referenced):
-            raise InputError("--max-fr needs in-vocabulary files", remedy="Give -i or -c")
+            raise InputError("--max-fr needs in-vocabulary files", remedy="Add -i, --in or -c")
         if self.wer is not None and not request.words:
-            raise InputError("--max-wer needs transcripts to compare", remedy="Give -w with -c")
+            raise InputError("--max-wer needs transcripts to compare", remedy="Add -c and -w")
 
 
 class SweepCriterion(StrEnum):
@@ -348,7 +346,9 @@ class SweepRequest:
     def __post_init__(self) -> None:
         targets = (self.target_fa_per_hour, self.target_fr_percent, self.target_cost)
         if sum(target is not None for target in targets) > 1:
-            raise InputError("several targets are given, but only one can be used", remedy="Give one --target-…")
+            raise InputError(
+                "only one target can be used", remedy="Keep --target-fa-per-hour, --target-fr or --target-cost"
+            )
 
     @property
     def is_wanted(self) -> bool:
@@ -388,7 +388,7 @@ class SweepRequest:
             file = Path(f"{self.prefix}{ending}")
             if os.path.realpath(file) in log_places:
                 problem = "the sweep would replace a file of the log"
-                raise InputError(problem, place=Place(str(file)), remedy="Give --sweep another prefix")
+                raise InputError(problem, place=Place(str(file)), remedy="Choose another prefix for --sweep")
             yield file
 
     def _refuse_options_of_one_engine(self) -> None:
@@ -399,7 +399,7 @@ class SweepRequest:
             ("--sweep-refractory-ms", self.refractory_ms is not None),
         ):
             if is_given:
-                raise InputError(f"{option} can be used with only one engine", remedy="Give one -t")
+                raise InputError(f"{option} can be used with only one engine", remedy="Use a single -t")
 
     def check_consistent(self, request: EvaluationRequest, *, several: bool) -> None:
         """InputError if the options do not fit each other or the evaluation.
@@ -423,7 +423,7 @@ class SweepRequest:
                 raise InputError("targets, development lists and --twv need a sweep", remedy="Add --sweep")
             return
         if not request.with_phrase and not request.without_phrase:
-            raise InputError("a sweep needs lists for a wake engine, not -c", remedy="Give -i, --oov or both")
+            raise InputError("a sweep needs lists for a wake engine, not -c", remedy="Replace -c by -i, --oov or both")
         if request.shard is not None:
             raise InputError(
                 "a sweep needs whole lists and cannot be used with --shard",
@@ -432,7 +432,7 @@ class SweepRequest:
         if request.continuous:
             raise InputError(
                 "a sweep cannot be used with --continuous: each file must start with a new engine state",
-                remedy="Leave --continuous out",
+                remedy="Remove --continuous",
             )
         if target is None:
             if self.developed:
@@ -443,4 +443,4 @@ class SweepRequest:
         lists = (self.dev_inv, self.dev_oov) if self.developed else (request.with_phrase, request.without_phrase)
         if not all(lists):
             names = "--dev-inv and --dev-oov" if self.developed else "-i and --oov"
-            raise InputError("choosing a point needs both false rejects and false accepts", remedy=f"Give both {names}")
+            raise InputError("choosing a point needs both false rejects and false accepts", remedy=f"Use both {names}")

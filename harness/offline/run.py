@@ -486,7 +486,7 @@ class ActiveRun:
             raise EngineError(
                 f"the engine {self._engine} ended on each of {self._lost_files} files, {ATTEMPTS} times each; none "
                 f"succeeded. The last time it {lost.why}{at_file}",
-                remedy="Try it on one file that it should recognise",
+                remedy="Try the engine on a single file that it should recognise",
             )
         file = self._files[lost.suspect]
         if sequence:

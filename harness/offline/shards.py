@@ -96,7 +96,7 @@ def demand_one_evaluation(journals: Sequence[JournalFile], *, partial: bool) -> 
         if not journal.complete:
             raise InputError(
                 f"{journal.path} is partial: {len(journal)} of {journal.header.planned} files",
-                remedy="Finish it with --resume, or merge it as it is with --partial",
+                remedy="Finish this shard with --resume, or merge what it has with --partial",
             )
 
 

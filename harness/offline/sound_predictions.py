@@ -55,7 +55,7 @@ def read_sound_list(path: Path) -> dict[str, Path]:
         if file is None:
             problem = f"there is no file {plain_text(name, 200)!r}" if name else "the row does not name an audio file"
             missing.append(
-                InputError(problem, place=Place(str(path), line), remedy="Correct its name, or remove the row")
+                InputError(problem, place=Place(str(path), line), remedy="Correct the name, or remove the row")
             )
         else:
             sounds[without_mark(utterance_id)] = file
@@ -71,7 +71,7 @@ def predictions(task: Task, sounds: dict[str, Path], *, resample: bool) -> Itera
         if engine.facts.kind is EngineKind.WAKE:
             raise InputError(
                 f"{task.name} is a wake engine, which does not recognise sentences",
-                remedy="Give a system of intents and slots, or a recogniser; `harness evaluate` measures wake engines",
+                remedy="Use a system of intents and slots, or a recogniser; `harness evaluate` measures wake engines",
             )
         player = FilePlayer(engine, Evaluation(task, resample))
         for number, (utterance_id, path) in enumerate(tracked(sounds.items(), "Listening to sounds")):

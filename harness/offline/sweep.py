@@ -40,7 +40,7 @@ def demand_scores(facts: EngineFacts, evaluation: Evaluation) -> SpotRule:
     if facts.rule is None:
         raise InputError(
             f"{evaluation.task.engine} reports no scores, so its thresholds cannot be swept",
-            remedy="Run it once per value of its sensitivity setting, and compare the logs: harness report compare",
+            remedy="Run the engine once for each sensitivity, then compare the logs: harness report compare",
         )
     if evaluation.continuous or facts.carries_state:
         if evaluation.continuous:
@@ -94,7 +94,7 @@ def sweep_of(
     if unscored_count:
         missing_names = ", ".join(repr(name) for name in missing)
         raise InputError(
-            f"{cache.folder} has no scores for {unscored_count:,} files, such as {missing_names}",
+            f"{cache.folder} has no scores for {counted(unscored_count, 'file')}, such as {missing_names}",
             remedy="Run the evaluation again with the same --cache folder: only missing scores are computed",
         )
     return sweep
@@ -153,7 +153,7 @@ class SweepRun:
             if not usable:
                 raise InputError(
                     f"no file of {option} could be used, so no point can be chosen", place=Place(str(path)),
-                    remedy="Give readable recordings; the log gives the reason for each rejection",
+                    remedy="Use readable recordings; the log gives the reason for each rejection",
                 )  # fmt: skip
         if shared := len(self._reported_hashes & dev_hashes):
             files = counted(shared, "development file")

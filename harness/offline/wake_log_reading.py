@@ -137,7 +137,7 @@ def demand_numbers(log: WakeLog, name: str) -> None:
         if (stated := log.about("real-time-factor")) is not None:
             float(stated)
     except ValueError as error:
-        raise InputError(f"an INFO line has no number: {error}", place=Place(name)) from error
+        raise InputError(f"an INFO line does not state a valid number: {error}", place=Place(name)) from error
 
 
 def unescaped(text: str) -> str:
@@ -223,7 +223,7 @@ def _parse_entry(line: str, line_match: re.Match[str] | None, clean: Callable[[s
     if key in TOTALS:
         return _parse_total(key, detail)
     if key in _RAW_LINES:
-        raise ValueError(f"{key} does not have the form of its key")
+        raise ValueError(f"this is not a valid {key} line")
     raise ValueError(f"unknown key {key[:40]!r}")
 
 
@@ -267,7 +267,7 @@ def _join_name_lines(
 
 
 def _unreadable(problem: str, place: Place) -> InputError:
-    return InputError(problem, place=place, remedy="docs/reference/wake-log.md lists the keys and their forms")
+    return InputError(problem, place=place, remedy="docs/reference/wake-log.md describes each line of a log")
 
 
 def _parse_total(key: str, detail: str) -> TotalLine:

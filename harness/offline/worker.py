@@ -174,7 +174,7 @@ def main(arguments: list[str]) -> int:
                     case WorkerFrame.END_OF_SEQUENCE if worker is not None:
                         worker.end_sequence()
                     case _:
-                        raise ValueError(f"a worker is not sent {kind}")
+                        raise ValueError(f"unexpected frame {kind}")
     except HarnessError as error:
         # The engine does not load, or a device is gone for good: the run ends.
         if worker is not None:

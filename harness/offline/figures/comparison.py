@@ -56,7 +56,7 @@ class Clusters:
             self._pattern = None if by == FOLDER else re.compile(by)
         except re.error as error:
             raise InputError(
-                f"{by!r} is not a regular expression: {error}", remedy="Correct it, or write --cluster-by folder"
+                f"{by!r} is not a regular expression: {error}", remedy="Correct it, or use --cluster-by folder"
             ) from error
 
     def cluster_of(self, file: str) -> str:
@@ -346,7 +346,7 @@ def compare(first: ComparedEvaluation, second: ComparedEvaluation) -> Evaluation
     if shared is None and rates is None:
         raise InputError(
             f"{first.name} and {second.name} have no kind of file in common",
-            remedy="Compare evaluations that both have in-vocabulary files, or out-of-vocabulary ones",
+            remedy="Compare two evaluations with in-vocabulary files, or two with out-of-vocabulary files",
         )
     warnings = [*_name_warnings(first, second, spoken, ambient), *_comparison_warnings(first, second, shared, rates)]
     return EvaluationComparison(first.name, second.name, shared, rates, tuple(warnings))
@@ -479,12 +479,12 @@ def _comparison_warnings(
             warnings.append("no in-vocabulary file is in both: names must be the same in both lists")
         elif shared.only_first or shared.only_second:
             warnings.append(
-                f"{len(shared.only_first):,} in-vocabulary files are only in the first and {len(shared.only_second):,} "
-                "only in the second: the comparison is over those in both"
+                f"in-vocabulary files in one evaluation only: {len(shared.only_first):,} in the first, "
+                f"{len(shared.only_second):,} in the second; the comparison is over those in both"
             )
         if shared.other_references:
             warnings.append(
-                f"{shared.other_references:,} files differ in their number of reference words; the WER leaves them out"
+                f"files with different numbers of reference words: {shared.other_references:,}; the WER leaves them out"
             )
         if shared.clusters == 1:
             warnings.append("all files are in one cluster, so the spread between clusters is unknown")

@@ -208,7 +208,10 @@ def engines_table(
     first_missed: MissedPhrases = {}
     for engine in engines:
         if engine is not first and engine.phrases and not (first.phrases.keys() & engine.phrases.keys()):
-            raise InputError(f"{first.name} and {engine.name} have no file in common", remedy="Give the same lists")
+            raise InputError(
+                f"{first.name} and {engine.name} have no file in common",
+                remedy="Evaluate both engines on the same lists",
+            )
         choice = None if target is None else engine.choice(target)
         equal = None if choice is None else choice.shown
         missed = {} if equal is None else engine.missed_at(equal.threshold)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
 from harness.model.frozen import frozen
-from harness.model.numbers import fixed, signed
+from harness.model.numbers import counted, fixed, signed
 from harness.model.offline import OfflineSpot
 from harness.model.record import ReviewVerdict
 from harness.model.scenario import TrialKind
@@ -242,7 +242,7 @@ def _compare_trial(
     score = trial.offline.score
     if score is not None and threshold is not None:
         side = "above" if score > threshold else "below"
-        notes.append(f"offline it scored {fixed(score, 3)}, {fixed(abs(score - threshold), 3)} {side} the threshold")
+        notes.append(f"offline: score {fixed(score, 3)}, {fixed(abs(score - threshold), 3)} {side} the threshold")
     return replace(trial, notes=tuple(notes))
 
 
@@ -261,9 +261,10 @@ def _notes_on_unmatched(side: str, play: Play, reading: PlayReading, *, is_live:
         # The offline sound begins at second 0 of its audio line.
         event_s = play.place(event) - play.start_s if is_live else event.audio_s or 0.0
         offset = signed(event_s - play.row.query_end_s, 2)
-        notes.append(f"{side} an event lies {offset} s from the phrase's end, outside its window")
+        notes.append(f"{side}: an event {offset} s from the end of the phrase is outside its window")
     if reading.suppressed:
-        notes.append(f"{side} {reading.suppressed} events were within the refractory time of another event")
+        events = counted(reading.suppressed, "event")
+        notes.append(f"{side}: {events} within the refractory time of another event")
     return notes
 
 

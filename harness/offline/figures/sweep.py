@@ -249,14 +249,12 @@ class Sweep:
         if self._phrase is not None:
             tracks = [track for track in tracks if comparable_phrase(track.phrase) == self._phrase]
         if outcome.kind is ListKind.REFERENCED:
-            raise InputError(
-                "a sweep applies to wake phrases, not to commands or texts", remedy="Give the list with -i"
-            )
+            raise InputError("a sweep applies to wake phrases, not to commands or texts", remedy="Use -i for the list")
         if not self.wants(outcome):
             self.rejected_files += 1
             return
         if self._engine_rate_hz not in (0, outcome.engine_rate_hz):
-            raise InputError(f"scores of engines at {self._engine_rate_hz} and {outcome.engine_rate_hz} Hz")
+            raise InputError(f"the scores come from engines at {self._engine_rate_hz} and {outcome.engine_rate_hz} Hz")
         self._engine_rate_hz = outcome.engine_rate_hz
         phrase_spans = [(track.phrase, spans_of_track(track, self.rule.refractory_samples)) for track in tracks]
         if outcome.kind in (ListKind.OOV, ListKind.LABELLED):

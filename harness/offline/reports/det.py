@@ -107,7 +107,7 @@ def _cell_text(value: np.float64) -> str:
 
 ONE_LIST = (
     "chosen and reported on the same list, so the results look better than they are. "
-    "Choose on another list: --dev-inv, --dev-oov"
+    "Choose on separate lists: --dev-inv, --dev-oov"
 )
 NOT_MET = "No threshold meets this target. Use more recordings, another target or another model"
 FLATTERING_POINT = f"The point was {ONE_LIST}"
@@ -118,7 +118,8 @@ def target_text(target: SweepTarget) -> str:
     basis_text = "the estimate" if target.basis is TargetBasis.ESTIMATE else "the upper end of its 95 % interval"
     match target.criterion:
         case SweepCriterion.FALSE_ACCEPTS:
-            return f"at most {exact(target.limit)} false accepts per hour ({basis_text})"
+            noun = "false accept" if target.limit == 1 else "false accepts"
+            return f"at most {exact(target.limit)} {noun} per hour ({basis_text})"
         case SweepCriterion.FALSE_REJECTS:
             return f"at most {exact(100 * target.limit)} % false rejects ({basis_text})"
         case SweepCriterion.COST:
@@ -200,7 +201,9 @@ def _needed_text(target: SweepTarget, shown: PointFigures) -> str:
 
 def twv_lines(twv: TermWeighted) -> Iterator[str]:
     """Lines with the term-weighted values, and the thresholds to which they belong."""
-    denominator = "the hours of false accepts" if twv.speech_s is None else f"{exact(twv.speech_s)} s of speech"
+    denominator = (
+        "the hours in which false accepts are counted" if twv.speech_s is None else f"{exact(twv.speech_s)} s of speech"
+    )
     if twv.best is None or twv.best_at is None:
         yield f"MTWV n/a (beta {exact(twv.beta)}, over {denominator})"
         return

@@ -22,7 +22,7 @@ from harness.wake.wake_progress import DeviceWake, Rate, Ratio, Recovery, Unmatc
 
 NO_DATA = f"{numbers.NOTHING} (no data)"
 ANY_TIME = (
-    "at any time: valid whenever you look during a run, so it is wider, except when no event came in the first 3 h"
+    "at any time: holds whenever you look during a run, and is therefore wider unless no event came in the first 3 h"
 )
 MAX_TRIALS = 20
 """Number of trials that are listed of those in which only one device woke. The rest are only counted."""
@@ -159,7 +159,7 @@ def consistent_words(gaps: Sequence[GapRequests]) -> str:
     if all(gap.total < CONSISTENT for gap in gaps):
         return f"fewer than {CONSISTENT} requests after each pause"
     if pause is None or pause.consistent is None:
-        return f"{CONSISTENT} of {CONSISTENT} after no pause"
+        return f"not {CONSISTENT} of {CONSISTENT} after any pause"
     return f"first {CONSISTENT} of {CONSISTENT} after {pause.consistent} ms"
 
 

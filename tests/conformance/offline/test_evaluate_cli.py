@@ -309,7 +309,7 @@ def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
         (["-t", "loudness:boom", "-i", "gone.txt"], "gone.txt: this list cannot be read"),
         (["-t", "loudness:boom", "-i", "i.txt", "--max-fa-per-hour", "1"], "needs out-of-vocabulary files"),
         ([*BOOM, "--max-wer", "5%"], "--max-wer needs transcripts"),
-        ([*BOOM, "--resume", "--force"], "Give only one of them"),
+        ([*BOOM, "--resume", "--force"], "Remove --resume or --force"),
         ([*BOOM, "--continuous", "--shard", "1/2"], "--continuous cannot be used with --shard"),
         ([*BOOM, "-l", "nowhere/x.log"], "mkdir -p nowhere"),
         (["-t", "what is this", "-i", "i.txt"], "is neither an engine nor a model file"),
@@ -446,7 +446,7 @@ def test_what_cannot_be_swept_is_refused_before_any_audio_is_read(sounds: Sounds
     Path("oov.txt").write_text(f"{sounds('a.wav', 2.0, [1.5])}\n")
     evaluate = ("evaluate", "-t", MODEL, "--oov", "oov.txt")
     assert "Add --sweep" in refused(*evaluate, "--target-fr", "5")
-    assert "Give both -i and --oov" in refused(*evaluate, "--sweep", "--target-fr", "5")
+    assert "Use both -i and --oov" in refused(*evaluate, "--sweep", "--target-fr", "5")
     assert "several targets" in refused(*evaluate, "--sweep", "--target-fr", "5", "--target-fa-per-hour", "1")
     assert "--dev-inv and --dev-oov" in refused(
         *evaluate, "--sweep", "--target-fr", "5", "--dev-inv", "oov.txt"

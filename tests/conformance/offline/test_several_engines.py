@@ -67,7 +67,7 @@ def test_several_engines_are_compared_on_the_same_recordings(here: Path) -> None
     assert {row["engine"] for row in rows} == {"loudness", "loudness_spots"}
     assert (here / "x.det.png").stat().st_size > 10_000
     assert re.search(r"^loudness_spots .*\+0\.00 ", result.stdout, re.M)
-    assert "loudness_spots is counted only at the point at which it ran" in result.stderr
+    assert "loudness_spots is counted only as it ran" in result.stderr
 
 
 def test_stored_scores_are_not_taken_for_the_speed_of_the_engine(here: Path) -> None:
@@ -180,7 +180,7 @@ def test_development_lists_choose_the_point_of_each_engine(here: Path, sounds: S
         (("--sweep", "--continuous"), "a sweep cannot be used with --continuous"),
         (("--sweep", "--target-fr", "0"), "--target-fr can be used with only one engine"),
         (("--sweep", "--sweep-refractory-ms", "0"), "--sweep-refractory-ms can be used with only one engine"),
-        (("--label-tolerance", "2"), "--label-tolerance applies to labelled recordings"),
+        (("--label-tolerance", "2"), "--label-tolerance requires --long"),
         (("--html", "nowhere/page.html"), "the folder nowhere does not exist"),
         (("--html", "yes/a.wav", "-i", "yes/a.wav"), "yes/a.wav"),
     ],

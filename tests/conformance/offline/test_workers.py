@@ -247,7 +247,7 @@ def test_killed_and_resumed_run_equals_an_uninterrupted_one(sounds: Sounds, tmp_
     assert differences(read(partial)) == ()
     assert json.loads((tmp_path / "a.log.json").read_text())["partial"]
     assert ended("report", "a.log", folder=tmp_path).startswith("Partial: ")
-    assert "It is incomplete: continue it with --resume" in ended(*arguments, "a.log", folder=tmp_path, status=2)
+    assert "It is incomplete: use --resume to continue" in ended(*arguments, "a.log", folder=tmp_path, status=2)
 
     ended(*arguments, "a.log", "--resume", folder=tmp_path)
     assert untimed(tmp_path / "a.log") == untimed(tmp_path / "whole.log")

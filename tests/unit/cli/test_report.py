@@ -115,9 +115,9 @@ def test_a_log_in_conditions_has_only_the_intervals_that_it_states(
     [
         ("", "this log is empty"),
         ("a.wav\n", "unknown key 'a.wav'"),
-        ("INFO inv-files many\n", "an INFO line has no number"),
-        ("INFO x-task a\nINFO inv-files\n", "an INFO line has no number"),
-        ("INFO oov-hours 3\n", "an INFO line has no number"),
+        ("INFO inv-files many\n", "an INFO line does not state a valid number"),
+        ("INFO x-task a\nINFO inv-files\n", "an INFO line does not state a valid number"),
+        ("INFO oov-hours 3\n", "an INFO line does not state a valid number"),
         ("\0\0\0", "unknown key"),
     ],
 )

@@ -239,8 +239,8 @@ def test_a_reference_is_found_beside_the_list(here: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        pytest.param(b"a.wav", "1 field instead of the two", id="one"),
-        pytest.param(b"a.wav,a.txt,x", "3 fields instead of the two", id="three"),
+        pytest.param(b"a.wav", "expected two fields, `audio,reference`, but found 1", id="one"),
+        pytest.param(b"a.wav,a.txt,x", "expected two fields, `audio,reference`, but found 3", id="three"),
         pytest.param(b"a.wav,", "a field is empty", id="no-reference"),
         pytest.param(b",a.txt", "a field is empty", id="no-audio"),
         pytest.param(b'"a.wav"x,a.txt', "not CSV:", id="text-behind-a-quote"),

@@ -235,7 +235,7 @@ def test_corrected_command_has_all_that_rejected_clips_need() -> None:
 
 
 def test_a_tail_needs_a_phrase_and_makes_another_evaluation() -> None:
-    with pytest.raises(InputError, match="--tail pads recordings with the phrase"):
+    with pytest.raises(InputError, match="--tail needs recordings with the phrase"):
         EvaluationRequest(oov=("o",), tail_s=1.0)
     with pytest.raises(InputError, match="-a, which removes silence"):
         EvaluationRequest(referenced=("c",), tail_s=1.0, vad=True)

@@ -80,8 +80,8 @@ def test_a_missing_file_is_refused_with_its_line_before_anything_is_played(tmp_p
     with pytest.raises(InputProblems) as error:
         read_sound_list(sound_list)
     assert str(error.value).splitlines() == [
-        f"{sound_list}:2: there is no file 'gone.wav'. Correct its name, or remove the row",
-        f"{sound_list}:3: the row does not name an audio file. Correct its name, or remove the row",
+        f"{sound_list}:2: there is no file 'gone.wav'. Correct the name, or remove the row",
+        f"{sound_list}:3: the row does not name an audio file. Correct the name, or remove the row",
     ]
 
 

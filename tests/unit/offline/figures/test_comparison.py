@@ -160,7 +160,7 @@ def test_the_same_files_are_paired() -> None:
 def test_files_in_one_evaluation_only_are_reported_and_left_out() -> None:
     comparison = compare(evaluated("a", "+++-"), evaluated("b", "++"))
     assert known(comparison.same_files).discordance.total == 2
-    assert "2 in-vocabulary files are only in the first" in comparison.warnings[0]
+    assert "in-vocabulary files in one evaluation only: 2 in the first" in comparison.warnings[0]
     assert "talker0/3.wav,listed,not listed,,\n" in [*differing_csv(comparison)]
 
 
@@ -447,8 +447,8 @@ def test_a_spot_outside_the_window_is_reported_but_is_not_a_hit() -> None:
     late = compared(session(), {"p1": heard(3.0), "p2": heard(0.2), "p3": heard(1.7)}, threshold=0.5)
     assert late.counts(TrialKind.WAKE) == Discordance(1, 2, 0, 0)
     first, second = late.trials[:2]
-    assert first.notes == ("offline an event lies +1.40 s from the phrase's end, outside its window",)
-    assert second.notes == ("offline an event lies -1.40 s from the phrase's end, outside its window",)
+    assert first.notes == ("offline: an event +1.40 s from the end of the phrase is outside its window",)
+    assert second.notes == ("offline: an event -1.40 s from the end of the phrase is outside its window",)
     assert (first.offline.extra, late.trials[2].offline.extra) == (1, 0)
 
 
@@ -461,9 +461,9 @@ def test_threshold_margins_and_notes_of_the_log_are_shown() -> None:
     assert missed.offline.score == 0.42
     assert missed.notes == (
         "an attempt before was interrupted (link_lost)",
-        "offline it scored 0.420, 0.080 below the threshold",
+        "offline: score 0.420, 0.080 below the threshold",
     )
-    assert woke.notes == ("offline it scored 0.910, 0.410 above the threshold",)
+    assert woke.notes == ("offline: score 0.910, 0.410 above the threshold",)
 
 
 def test_trials_without_offline_audio_are_left_out_with_reason() -> None:
