@@ -111,6 +111,7 @@ ONE_LIST = (
 )
 NOT_MET = "No threshold meets this target. Use more recordings, another target or another model"
 FLATTERING_POINT = f"The point was {ONE_LIST}"
+DETECTS_NOTHING = "  This threshold rejects every phrase. Use more recordings, another target or another model"
 
 
 def target_text(target: SweepTarget) -> str:
@@ -154,6 +155,8 @@ def chosen_lines(target: SweepTarget, choice: ChosenPoint | None) -> Iterator[st
         yield NOT_MET
         return
     yield f"Chosen: {point_text(choice.chosen)}. Set it with -s threshold={threshold_text(choice.chosen.threshold)}"
+    if choice.chosen.misses == choice.chosen.files:
+        yield DETECTS_NOTHING
     except_voices = ", except over voices" if choice.chosen.talkers or choice.shown.talkers else ""
     yield f"Results, with 95 % intervals that treat files as independent{except_voices}:"
     if choice.reported is None:

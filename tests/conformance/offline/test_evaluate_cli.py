@@ -447,7 +447,7 @@ def test_what_cannot_be_swept_is_refused_before_any_audio_is_read(sounds: Sounds
     evaluate = ("evaluate", "-t", MODEL, "--oov", "oov.txt")
     assert "Add --sweep" in refused(*evaluate, "--target-fr", "5")
     assert "Use both -i and --oov" in refused(*evaluate, "--sweep", "--target-fr", "5")
-    assert "several targets" in refused(*evaluate, "--sweep", "--target-fr", "5", "--target-fa-per-hour", "1")
+    assert "only one target" in refused(*evaluate, "--sweep", "--target-fr", "5", "--target-fa-per-hour", "1")
     assert "--dev-inv and --dev-oov" in refused(
         *evaluate, "--sweep", "--target-fr", "5", "--dev-inv", "oov.txt"
     )  # fmt: skip

@@ -33,6 +33,7 @@ from harness.offline.figures.sweep import (
     point_figures,
 )
 from harness.offline.reports.det import (
+    DETECTS_NOTHING,
     FLATTERING_POINT,
     MAX_ROWS,
     Curve,
@@ -41,6 +42,7 @@ from harness.offline.reports.det import (
     det_csv,
     draw,
     figures_text,
+    target_text,
     threshold_text,
 )
 from harness.statistics.intervals import clopper_pearson, garwood
@@ -260,6 +262,22 @@ def test_chosen_point_names_the_data_that_its_target_needs() -> None:
         "  The 95 % interval reaches beyond the target. To show it with 0 false rejects, you need 72 phrases; "
         "the list has 12 phrases."
     )
+
+
+def test_a_chosen_threshold_that_rejects_every_phrase_is_remarked() -> None:
+    target = SweepTarget(SweepCriterion.FALSE_ACCEPTS, 1.0)
+    curve = det((1.0, 12, 0), (0.5, 6, 3), files=12, hours=1.0)
+    choice = known(choose(target, curve, (), None))
+    assert choice.chosen.misses == 12
+    assert DETECTS_NOTHING in list(chosen_lines(target, choice))
+    detecting = ChosenPoint(replace(choice.chosen, misses=11), None)
+    assert DETECTS_NOTHING not in list(chosen_lines(target, detecting))
+
+
+def test_a_target_of_one_false_accept_is_singular() -> None:
+    one, two = (SweepTarget(SweepCriterion.FALSE_ACCEPTS, limit) for limit in (1.0, 2.0))
+    assert target_text(one) == "at most 1 false accept per hour (the estimate)"
+    assert target_text(two) == "at most 2 false accepts per hour (the estimate)"
 
 
 def test_undefined_rates_are_shown_as_na() -> None:
