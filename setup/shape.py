@@ -49,7 +49,7 @@ FOR_MACHINES: dict[str, str] = {
     "harness/devices/esphome.py:_value": "a log line that profiles match",
     "harness/engines/pocketsphinx_keyphrase.py:__init__": "thresholds in the list of phrases of pocketsphinx",
     "harness/offline/mixing.py:_labels": "CSV of labels",
-    "harness/offline/reports/comparison.py:_read_journal": "settings as the wake log states them, to compare with one",
+    "harness/offline/compared_evaluation.py:_read_journal": "settings as the wake log states them, to compare with one",
     "harness/offline/reports/det.py:_cell_text": "CSV of a curve",
     "harness/offline/reports/log.py": "the wake log",
     "harness/offline/reports/session.py:_csv_rows": "CSV of trials",

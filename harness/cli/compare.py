@@ -63,17 +63,18 @@ def _compare_evaluations(
     first: Path, second: Path, cluster_by: str | None, csv_target: str | None, *, as_json: bool
 ) -> None:
     """Prints the comparison, or only the files that differ if csv_target is STREAM."""
+    from harness.offline.compared_evaluation import journal_of, read_evaluated
     from harness.offline.figures.comparison import Clusters, compare
     from harness.offline.reports import comparison as reports
 
     if csv_target is not None:
-        sources = [str(path) for log in (first, second) for path in (log, reports.journal_of(log))]
+        sources = [str(path) for log in (first, second) for path in (log, journal_of(log))]
         refuse_overwriting(csv_target, sources)
     clusters = Clusters(cluster_by) if cluster_by else None
     with open_input(str(first)) as first_file, open_input(str(second)) as second_file:
         comparison = compare(
-            reports.read_evaluated(first_file.path, clusters, first_file.name),
-            reports.read_evaluated(second_file.path, clusters, second_file.name),
+            read_evaluated(first_file.path, clusters, first_file.name),
+            read_evaluated(second_file.path, clusters, second_file.name),
         )
         if csv_target == STREAM:
             click.echo("".join(reports.differing_csv(comparison)), nl=False)

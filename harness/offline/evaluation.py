@@ -308,17 +308,16 @@ class EvaluationRunner:
                 "Continue with the same command and --resume"
             )
             return EvaluationStatus.INTERRUPTED
-        has_no_fault = self._run_sweep()
+        development_has_faults = self._run_sweep()
         failures = list(limit_failures(self._limits, figures))
         for failure in failures:
             self._screen.warn(failure)
-        if not has_no_fault or figures.counts.has_faults:
+        if development_has_faults or figures.counts.has_faults:
             return EvaluationStatus.FAULT
         return EvaluationStatus.LIMIT_FAILED if failures else EvaluationStatus.WELL
 
     def _print_results(self, run: EvaluationRun, figures: Figures) -> None:
         """Prints the summary and the results by groups; with -v also the hours, with -vv the operating points."""
-        from harness.offline.reports.groups import group_lines
         from harness.offline.reports.log import (
             head_of,
             limit_lines,
@@ -327,6 +326,7 @@ class EvaluationRunner:
             sound_lines,
             summary_line,
         )
+        from harness.offline.reports.tables import group_lines
 
         screen, request, facts = self._screen, self._request, run.header.facts
         if self._verbose:
@@ -384,9 +384,11 @@ class EvaluationRunner:
             yield breakdown(outcomes, counting, columns, names, self._clustered_by, conditions)
 
     def _run_sweep(self) -> bool:
-        """Runs the sweep if the options ask for one. False if a development list had a fault."""
+        """Runs the sweep if the options ask for one, and prints its results. Returns whether a development list had a
+        fault."""
         if not self._sweep.is_wanted and self._development is None:
-            return True
+            return False
+        from harness.offline.reports.det import sweep_lines
         from harness.offline.sweep import SweepRun
 
         journal = JournalFile(self._output.journal)
@@ -395,17 +397,20 @@ class EvaluationRunner:
         except InputError:
             if self._sweep.is_wanted:
                 raise
-            return True  # one of several engines has no scores, and so no choice of points; the comparison says why
-        has_no_fault = True
+            return False  # one of several engines has no scores, and so no choice of points; the comparison says why
+        has_faults = False
         if self._development is not None:
             talkers = talkers_of(self._request, self._development)
-            has_no_fault = sweep.develop(self._development, self._play, talkers)
+            has_faults = sweep.develop(self._development, self._play, talkers)
         self._screen.clear()
         if prefix := self._sweep.prefix:
-            for line in sweep.write(prefix):
+            files = sweep.write(prefix)
+            target = self._sweep.target
+            for line in sweep_lines(files, sweep.thresholds, target, sweep.chosen, sweep.term_weighted):
                 self._screen.print_result(line)
+            sweep.warn_of_stored_scores()
         self.developed, self.chosen = sweep.developed, sweep.chosen
-        return has_no_fault
+        return has_faults
 
 
 def _output_problems(outputs: Sequence[EvaluationFiles], request: EvaluationRequest) -> list[InputError]:
@@ -519,7 +524,7 @@ class MultiEngineRunner:
         """Makes the table of the engines. With several, it also prints it, and writes their common sweep."""
         # Imported here, since one engine without a page needs none of it, and it takes a quarter of a second.
         from harness.offline.evaluation_results import read_engines, table_of, write_joint
-        from harness.offline.reports.engines import engine_lines
+        from harness.offline.reports.tables import engine_lines
 
         engines = read_engines(self._logs, self._screen.warn)
         target = self._sweep.target
@@ -537,5 +542,5 @@ class MultiEngineRunner:
         for line in engine_lines(self.table, self._screen.width):
             self._screen.print_result(line)
         if prefix := self._sweep.prefix:
-            files = list(write_joint(prefix, self.engines, self.table, picture=not self._sweep.no_picture))
+            files = write_joint(prefix, self.engines, self.table, picture=not self._sweep.no_picture)
             self._screen.print_result(f"Sweep of {len(self.engines)} engines, in {', '.join(files)}")

@@ -14,6 +14,7 @@ from harness.model.errors import InputError, Place
 from harness.model.offline import ListKind, Task, file_number
 from harness.model.stimulus import SoundCondition
 from harness.model.time import MeasuredDuration
+from harness.offline.compared_evaluation import journal_of
 from harness.offline.figures.counts import Tally, judge_file
 from harness.offline.figures.engines import Ends, EnginesTable, EvaluatedEngine, SpokenKey, engines_table, phrases_in
 from harness.offline.figures.figures import figures_of
@@ -22,9 +23,8 @@ from harness.offline.figures.sweep import Sweep
 from harness.offline.file_sources import PHRASE_END
 from harness.offline.journal import JournalFile
 from harness.offline.one_file import spots_in
-from harness.offline.reports import det as pictures
-from harness.offline.reports.comparison import journal_of
-from harness.offline.reports.engines import det_rows, table_json
+from harness.offline.reports import det as det_reports
+from harness.offline.reports.tables import det_rows, table_json
 from harness.offline.request import SweepTarget
 from harness.offline.score_cache import ScoreCache
 from harness.offline.sweep import sweep_of
@@ -221,20 +221,20 @@ def table_of(engines: Sequence[EvaluatedEngine], target: SweepTarget | None, col
     )
 
 
-def write_joint(
-    prefix: str, engines: Sequence[EvaluatedEngine], table: EnginesTable, *, picture: bool
-) -> Iterator[str]:
-    """Writes PREFIX.csv (every threshold of every engine), .json (the table), and .png and .svg; yields their names."""
+def write_joint(prefix: str, engines: Sequence[EvaluatedEngine], table: EnginesTable, *, picture: bool) -> list[str]:
+    """Writes PREFIX.csv (every threshold of every engine), .json (the table), and .png and .svg. Returns their
+    names."""
     write_atomically(Path(f"{prefix}.csv"), det_rows(engines).encode())
     write_atomically(Path(f"{prefix}.json"), (json.dumps(table_json(table), indent=1) + "\n").encode())
-    yield from (f"{prefix}.csv", f"{prefix}.json")
+    files = [f"{prefix}.csv", f"{prefix}.json"]
     curves = [
-        pictures.Curve(engine.name, engine.det, engine.as_run)
+        det_reports.Curve(engine.name, engine.det, engine.as_run)
         for engine in engines
         if engine.det.has_accepts and engine.det.has_rejects
     ]
     if not picture or not curves:
-        return
-    for ending in pictures.ENDINGS:
-        pictures.draw(Path(f"{prefix}.{ending}"), f"{len(engines)} engines", curves)
-        yield f"{prefix}.{ending}"
+        return files
+    for ending in det_reports.ENDINGS:
+        files.append(f"{prefix}.{ending}")
+        det_reports.draw(Path(files[-1]), f"{len(engines)} engines", curves)
+    return files

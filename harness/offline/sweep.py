@@ -19,11 +19,11 @@ from harness.model.offline import EngineFacts, Evaluation, FileOutcome, ListedFi
 from harness.offline.figures.counts import Tally
 from harness.offline.figures.det import Det
 from harness.offline.figures.groups import talker_of
-from harness.offline.figures.sweep import ChosenPoint, Sweep, choose, term_weighted
+from harness.offline.figures.sweep import ChosenPoint, Sweep, TermWeighted, choose, term_weighted
 from harness.offline.journal import Journal, JournalFile
 from harness.offline.journal_lines import JournalHeader, Talkers
 from harness.offline.lists import Listing
-from harness.offline.reports import det as pictures
+from harness.offline.reports import det as det_reports
 from harness.offline.reports.log import fault_lines
 from harness.offline.request import SweepRequest
 from harness.offline.run import OpenJournal, RunPace
@@ -106,11 +106,13 @@ def _file_name(phrase: str) -> str:
 
 
 class SweepRun:
-    """The sweep of a complete journal with stored scores: its counts, files and printed lines. InputError if scores are
-    missing.
+    """The sweep of a complete journal with stored scores: its counts and files. InputError if scores are missing.
 
-    warn: takes warnings. developed: the sweep of the development lists, after `develop`. chosen: the point that meets
-    the target, after `write`; None without.
+    - warn: takes warnings.
+    - developed: the sweep of the development lists, after `develop`.
+    - chosen: the point that meets the target, after `write`; None without.
+    - thresholds: number of thresholds that were counted, after `write`.
+    - term_weighted: term-weighted values, after `write`; None if they are not wanted.
     """
 
     def __init__(self, options: SweepRequest, journal: JournalFile, warn: Callable[[str], None]) -> None:
@@ -120,9 +122,11 @@ class SweepRun:
         self._report, self._reported_hashes = self._count(journal)
         self.developed: Sweep | None = None
         self.chosen: ChosenPoint | None = None
+        self.thresholds = 0
+        self.term_weighted: TermWeighted | None = None
 
     def develop(self, listing: Listing, play: PlayFiles, talkers: Talkers) -> bool:
-        """Evaluates the development lists with the settings of the reported ones. Returns False if a file or the engine
+        """Evaluates the development lists with the settings of the reported ones. Returns whether a file or the engine
         had a fault. InputError if a list has no usable file; KeyboardInterrupt if the run was stopped."""
         header, path = self._header, self._journal.path
         path = path.with_name(f"{path.stem}.dev{path.suffix}")
@@ -158,7 +162,7 @@ class SweepRun:
         if shared := len(self._reported_hashes & dev_hashes):
             files = counted(shared, "development file")
             self._warn(f"{files} with the same bytes as reported files: the lists are not independent")
-        return not counts.has_faults
+        return counts.has_faults
 
     def _count(self, journal: JournalFile, phrase: str | None = None) -> tuple[Sweep, set[bytes]]:
         """The sweep of a journal, and the first 12 bytes of the sha256 of its files. phrase: the only phrase that
@@ -185,9 +189,9 @@ class SweepRun:
         phrases = self._header.counting.phrases
         return phrases if labelled and len(phrases) > 1 else ()
 
-    def write(self, prefix: str) -> Iterator[str]:
-        """Chooses a point if there is a target, and writes tables, JSON and pictures to PREFIX.*. Yields lines for
-        people."""
+    def write(self, prefix: str) -> list[str]:
+        """Chooses a point if there is a target, and writes tables, JSON and pictures to PREFIX.*. Returns the names of
+        the files."""
         options, header, report, developed = self._options, self._header, self._report, self.developed
         points, target = header.facts.operating_points, options.target
         self.chosen = chosen = self._choose()
@@ -195,34 +199,35 @@ class SweepRun:
         added_thresholds = [] if chosen_threshold is None else [chosen_threshold]
         det = report.det_at(report.thresholds(added_thresholds))
         phrase_dets = self._phrase_dets(added_thresholds)
+        self.thresholds = len(det)
         twv = (options.beta, options.speech_s) if options.twv else None
-        term_weighted_values = term_weighted(report, det, *twv) if twv is not None else None
+        if twv is not None:
+            self.term_weighted = term_weighted(report, det, *twv)
 
-        files = {f"{prefix}.csv": pictures.det_csv(det, points, chosen_threshold, twv)}
+        files = {f"{prefix}.csv": det_reports.det_csv(det, points, chosen_threshold, twv)}
         if developed is not None:
-            files[f"{prefix}.dev.csv"] = pictures.det_csv(
+            files[f"{prefix}.dev.csv"] = det_reports.det_csv(
                 developed.det_at(developed.thresholds(added_thresholds)), points, chosen_threshold, twv
             )
-        summary = pictures.sweep_json(report, len(det), header.facts, header.counting.lead_in_ms)
+        summary = det_reports.sweep_json(report, len(det), header.facts, header.counting.lead_in_ms)
         summary["task"], summary["settings"] = header.evaluation.task.name, dict(header.evaluation.task.settings)
         if target is not None:
-            summary["choice"] = pictures.chosen_json(target, chosen)
-        if term_weighted_values is not None:
-            summary["term_weighted"] = pictures.twv_json(term_weighted_values)
+            summary["choice"] = det_reports.chosen_json(target, chosen)
+        if self.term_weighted is not None:
+            summary["term_weighted"] = det_reports.twv_json(self.term_weighted)
         files[f"{prefix}.json"] = json.dumps(summary, indent=1) + "\n"
         for phrase, phrase_det in phrase_dets.items():
-            files[f"{prefix}.{_file_name(phrase)}.csv"] = pictures.det_csv(phrase_det, points, chosen_threshold, twv)
+            files[f"{prefix}.{_file_name(phrase)}.csv"] = det_reports.det_csv(phrase_det, points, chosen_threshold, twv)
         for name, text in files.items():
             write_atomically(Path(name), text.encode())
         written = [*files]
         if not options.no_picture and det.has_accepts and det.has_rejects:
             written += self._draw(prefix, det, phrase_dets)
-        yield f"Sweep: {len(det):,} thresholds, in {', '.join(written)}"
-        if target is not None:
-            yield from pictures.chosen_lines(target, chosen)
-        if term_weighted_values is not None:
-            yield from pictures.twv_lines(term_weighted_values)
-        size = self._cache.size(header.facts.fingerprint)
+        return written
+
+    def warn_of_stored_scores(self) -> None:
+        """Warns of the room that the stored scores take on the disk."""
+        size = self._cache.size(self._header.facts.fingerprint)
         self._warn(f"scores of this and earlier runs are kept in {self._cache.folder}: {size}")
 
     def _choose(self) -> ChosenPoint | None:
@@ -239,7 +244,7 @@ class SweepRun:
         return replace(chosen, chosen=target_sweep.figures_at(chosen.chosen.threshold))
 
     def _phrase_dets(self, added_thresholds: list[float]) -> dict[str, Det]:
-        """A curve for each phrase that gets its own. added_thresholds: as of `Sweep.thresholds`."""
+        """A curve for each phrase that gets its own. added_thresholds: see `also` of `Sweep.thresholds`."""
         dets = {}
         for phrase in self._phrases():
             sweep, _ = self._count(self._journal, phrase=phrase)
@@ -251,17 +256,19 @@ class SweepRun:
         report, developed, name = self._report, self.developed, self._header.evaluation.task.name
         points = self._header.facts.operating_points
         rule_point = report.figures_at(report.rule.threshold)
-        curves = [pictures.Curve("list" if developed is None else "reported list", det, rule_point)]
+        curves = [det_reports.Curve("list" if developed is None else "reported list", det, rule_point)]
         if developed is not None:
-            curves.append(pictures.Curve("development list", developed.det_at()))
+            curves.append(det_reports.Curve("development list", developed.det_at()))
         written = []
-        for ending in pictures.ENDINGS:
+        for ending in det_reports.ENDINGS:
             written.append(f"{prefix}.{ending}")
-            pictures.draw(Path(written[-1]), name, curves, points, self.chosen)
+            det_reports.draw(Path(written[-1]), name, curves, points, self.chosen)
         for phrase, phrase_det in phrase_dets.items():
             if not (phrase_det.has_accepts and phrase_det.has_rejects):
                 continue
-            for ending in pictures.ENDINGS:
+            for ending in det_reports.ENDINGS:
                 written.append(f"{prefix}.{_file_name(phrase)}.{ending}")
-                pictures.draw(Path(written[-1]), f"{name}, {phrase}", [pictures.Curve("list", phrase_det)], points)
+                det_reports.draw(
+                    Path(written[-1]), f"{name}, {phrase}", [det_reports.Curve("list", phrase_det)], points
+                )
         return written

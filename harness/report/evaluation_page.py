@@ -18,9 +18,8 @@ from harness.offline.figures.engines import EnginesTable, EvaluatedEngine
 from harness.offline.figures.figures import limits_of
 from harness.offline.figures.groups import FileBreakdown
 from harness.offline.figures.sweep import PointFigures
-from harness.offline.reports import engines as tables
+from harness.offline.reports import tables
 from harness.offline.reports.det import Curve, chosen_lines, threshold_text
-from harness.offline.reports.groups import P_OF_GROUPS, gap_texts
 from harness.offline.reports.log import (
     fault_lines,
     interval_info,
@@ -30,6 +29,7 @@ from harness.offline.reports.log import (
     summary_line,
     verdict_of,
 )
+from harness.offline.reports.tables import P_OF_GROUPS, gap_texts
 from harness.offline.request import DeclaredLimits
 from harness.report.charts import Chart, make_det_chart
 from harness.report.evaluation_cases import EvaluationCases, errors_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import PurePath
@@ -323,21 +323,26 @@ class FalseAccepts:
 
 @frozen
 class EvaluationComparison:
-    """All results of a comparison; warnings are lines for people."""
+    """All results of a comparison.
 
-    first: str
-    second: str
+    repeated_names: for each evaluation, the number of rows whose name an earlier row has.
+    """
+
+    first: ComparedEvaluation
+    second: ComparedEvaluation
     same_files: SharedFilesResult | None
     false_accepts: FalseAccepts | None
-    warnings: tuple[str, ...] = ()
+    repeated_names: tuple[int, int] = (0, 0)
 
 
 def compare(first: ComparedEvaluation, second: ComparedEvaluation) -> EvaluationComparison:
     """Compares two evaluations. InputError if they have nothing in common."""
     spoken = file_keys_of(first.spoken), file_keys_of(second.spoken)
+    repeated_names = spoken[0].repeated, spoken[1].repeated
     ambient = None
     if first.ambient is not None and second.ambient is not None:
         ambient = file_keys_of(first.ambient), file_keys_of(second.ambient)
+        repeated_names = repeated_names[0] + ambient[0].repeated, repeated_names[1] + ambient[1].repeated
     shared = rates = None
     if len(first.spoken) and len(second.spoken):
         shared = _compare_shared_files(first, second, *spoken)
@@ -348,8 +353,7 @@ def compare(first: ComparedEvaluation, second: ComparedEvaluation) -> Evaluation
             f"{first.name} and {second.name} have no kind of file in common",
             remedy="Compare two evaluations with in-vocabulary files, or two with out-of-vocabulary files",
         )
-    warnings = [*_name_warnings(first, second, spoken, ambient), *_comparison_warnings(first, second, shared, rates)]
-    return EvaluationComparison(first.name, second.name, shared, rates, tuple(warnings))
+    return EvaluationComparison(first, second, shared, rates, repeated_names)
 
 
 def _compare_shared_files(
@@ -444,50 +448,3 @@ def _compare_false_accepts(
             paired=True,
         )
     return replace(rates, difference=difference, same_audio=True)
-
-
-def _name_warnings(
-    first: ComparedEvaluation,
-    second: ComparedEvaluation,
-    spoken: tuple[FileKeys, FileKeys],
-    ambient: tuple[FileKeys, FileKeys] | None,
-) -> Iterator[str]:
-    """A warning for each evaluation in which names occur twice."""
-    for side, evaluation in enumerate((first, second)):
-        repeats = spoken[side].repeated
-        if ambient is not None:
-            repeats += ambient[side].repeated
-        if repeats:
-            files = "1 file has" if repeats == 1 else f"{repeats:,} files have"
-            yield f"{evaluation.name}: {files} the same name as another one; such files are paired in list order"
-
-
-def _comparison_warnings(
-    first: ComparedEvaluation, second: ComparedEvaluation, shared: SharedFilesResult | None, rates: FalseAccepts | None
-) -> Sequence[str]:
-    """Warnings about settings and files that make the comparison unfair."""
-    warnings = [f"{evaluation.name}: {note}" for evaluation in (first, second) for note in evaluation.notes]
-    for name in dict.fromkeys([*first.settings, *second.settings]):
-        first_value, second_value = first.settings.get(name), second.settings.get(name)
-        if first_value is None or second_value is None:
-            reporting = second.name if first_value is None else first.name
-            warnings.append(f"only {reporting} reports {name}: the other may differ")
-        elif first_value != second_value:
-            warnings.append(f"{name} differs: {first_value} and {second_value}")
-    if shared is not None:
-        if not shared.discordance.total:
-            warnings.append("no in-vocabulary file is in both: names must be the same in both lists")
-        elif shared.only_first or shared.only_second:
-            warnings.append(
-                f"in-vocabulary files in one evaluation only: {len(shared.only_first):,} in the first, "
-                f"{len(shared.only_second):,} in the second; the comparison is over those in both"
-            )
-        if shared.other_references:
-            warnings.append(
-                f"files with different numbers of reference words: {shared.other_references:,}; the WER leaves them out"
-            )
-        if shared.clusters == 1:
-            warnings.append("all files are in one cluster, so the spread between clusters is unknown")
-    if rates is not None and not rates.same_audio and first.ambient is not None and second.ambient is not None:
-        warnings.append("the files in which false accepts are counted differ: the rates are of different audio")
-    return warnings

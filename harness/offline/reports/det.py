@@ -202,6 +202,22 @@ def _needed_text(target: SweepTarget, shown: PointFigures) -> str:
     return counted(utterances_for_events(target.limit, shown.misses), "phrase")
 
 
+def sweep_lines(
+    files: Sequence[str],
+    thresholds: int,
+    target: SweepTarget | None,
+    choice: ChosenPoint | None,
+    twv: TermWeighted | None,
+) -> Iterator[str]:
+    """Lines with the results of a sweep. files: names of the files written. thresholds: number of thresholds. target,
+    twv: None if they are not wanted."""
+    yield f"Sweep: {thresholds:,} thresholds, in {', '.join(files)}"
+    if target is not None:
+        yield from chosen_lines(target, choice)
+    if twv is not None:
+        yield from twv_lines(twv)
+
+
 def twv_lines(twv: TermWeighted) -> Iterator[str]:
     """Lines with the term-weighted values, and the thresholds to which they belong."""
     denominator = (

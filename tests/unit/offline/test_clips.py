@@ -27,13 +27,14 @@ from harness.model.offline import (
     SpotRule,
     Task,
 )
+from harness.offline.compared_evaluation import read_evaluated
 from harness.offline.evaluation_files import EvaluationFiles
 from harness.offline.evaluation_results import read_engines, table_of
 from harness.offline.figures.comparison import compare
 from harness.offline.figures.counts import NEEDED_TAIL_MS, OfflineCounts
 from harness.offline.journal_lines import JournalHeader, ListFacts, differences, outcome_line, outcome_of
 from harness.offline.one_file import FilePlayer
-from harness.offline.reports.comparison import read_evaluated
+from harness.offline.reports.comparison import warnings_of
 from harness.offline.reports.log import corrected_command, fault_lines
 from harness.offline.request import EvaluationRequest
 from harness.offline.score_cache import ScoreCache
@@ -211,7 +212,7 @@ def test_a_comparison_warns_of_another_tolerance_and_of_removed_silence(tmp_path
         evaluated.append(read_evaluated(files.log))
         (tmp_path / "alone.log").write_text(files.log.read_text())
         assert read_evaluated(tmp_path / "alone.log").settings == evaluated[-1].settings
-    warnings = compare(*evaluated).warnings
+    warnings = list(warnings_of(compare(*evaluated)))
     assert {"--label-tolerance (s) differs: 1 and 0.2", "-a differs: no and yes"} <= set(warnings)
 
 

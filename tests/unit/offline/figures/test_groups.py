@@ -11,8 +11,8 @@ from harness.model.offline import CountingRules, FileOutcome, LeadInRef, ListKin
 from harness.offline.figures.counts import Tally
 from harness.offline.figures.figures import figures_of
 from harness.offline.figures.groups import FileBreakdown, breakdown
-from harness.offline.reports.groups import group_lines
 from harness.offline.reports.log import interval_info
+from harness.offline.reports.tables import group_lines
 from harness.statistics.intervals import Share, clopper_pearson
 from harness.statistics.voices import over_clusters
 from tests.known import known
