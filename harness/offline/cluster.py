@@ -240,7 +240,7 @@ class _ClusterRun:
     ) -> None:
         self._order, self._files, self._link, self._workers = order, files, link, workers
         self._journal, self._on_outcome, self._report_line = journal, on_outcome, report_line
-        self._due = unplayed_files(files, journal.before)
+        self._due = unplayed_files(files, journal.earlier)
         self._files_left = int(np.count_nonzero(self._due))
         self._splitter = TaskSplitter(files, self._due, task_s)
         self._in_flight: dict[Any, _TaskInFlight] = {}
@@ -254,7 +254,7 @@ class _ClusterRun:
     def play(self, stop: threading.Event, on_progress: Callable[[RunProgress], None]) -> bool:
         """Plays until every file has its outcome. Returns True if the run was stopped before that."""
         stopped_s: float | None = None
-        shown_s = time.monotonic()
+        reported_s = time.monotonic()
         while self._files_left:
             if stop.is_set() and stopped_s is None:
                 stopped_s = time.monotonic()
@@ -272,8 +272,8 @@ class _ClusterRun:
                 raise self._link.lost_error()
             self._journal.tick()
             self._workers.tick()
-            if time.monotonic() - shown_s >= TICK_S:
-                shown_s = time.monotonic()
+            if time.monotonic() - reported_s >= TICK_S:
+                reported_s = time.monotonic()
                 self._report_progress(on_progress)
         self._report_progress(on_progress)
         return self.pace.partial
@@ -303,8 +303,8 @@ class _ClusterRun:
         self._in_flight[future] = _TaskInFlight(piece, addresses, self._proven, failures)
 
     def _handle_arrival(self, future: Any) -> None:
-        """Handles a future that is done: a worker's introduction, or the result of a task."""
-        if self._workers.record_introduction(future) or future not in self._in_flight:
+        """Handles a future that is done: the facts of a worker, or the result of a task."""
+        if self._workers.record_facts(future) or future not in self._in_flight:
             return
         reply = self._link.result(future)
         if reply is None:

@@ -272,7 +272,7 @@ class ClusterWorkers:
                 raise KeyboardInterrupt
             for future in self._link.wait_for_done(TICK_S):
                 if future in self._address_by_future:
-                    self._store_introduction(future, facts)
+                    self._store_facts(future, facts)
             if time.monotonic() > until_s:
                 addresses = sorted(self._address_by_future.values())
                 raise EngineError(
@@ -290,12 +290,12 @@ class ClusterWorkers:
             )
             self._address_by_future[future] = address
 
-    def record_introduction(self, future: Any) -> bool:
+    def record_facts(self, future: Any) -> bool:
         """Records a worker's answer to `ask_new`. Returns False if the future is not such an answer."""
         if future not in self._address_by_future:
             return False
         address = self._address_by_future[future]
-        self._store_introduction(future, {})
+        self._store_facts(future, {})
         if address in self.misfits:
             # `leave_out` reports only workers that are not in `misfits` yet.
             self.leave_out(address, self.misfits.pop(address))
@@ -332,7 +332,7 @@ class ClusterWorkers:
         if self._threads_by_address:
             self._last_present_s = self._refreshed_s
 
-    def _store_introduction(self, future: Any, facts: dict[str, EngineFacts]) -> None:
+    def _store_facts(self, future: Any, facts: dict[str, EngineFacts]) -> None:
         """Notes whether the worker is fit. Adds the facts of its engine to `facts`, by its address."""
         reply = self._link.result(future)
         if reply is None:

@@ -21,11 +21,22 @@ from harness.base.places import runtime_folder
 from harness.base.plugins import Group, load
 from harness.devices.declared import Abilities, About, DescribesDevice, abilities, driver_with_keys, far_end, options_of
 from harness.devices.profiles.profile import load_profile
-from harness.model import observation as seen_by
 from harness.model.bench import Bench, DeviceProfile
 from harness.model.errors import DeviceError, EngineError, HarnessError, InputError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
+from harness.model.observation import (
+    DeviceState,
+    LinkBack,
+    LinkLost,
+    ListeningProved,
+    LogLine,
+    Observation,
+    Status,
+    StimulusEnded,
+    StimulusStarted,
+    Wake,
+)
 from harness.model.stimulus import Waveform
 from harness.scenario.bench import load_bench
 from harness.session.engine.assemble import BenchSurroundings
@@ -169,7 +180,7 @@ RESTART_RETRY_S = 2.0
 """A restart is sent again after this time without a report."""
 _RETRY_S = 0.005
 """Pause before a refused sound or setting is sent again."""
-PlayedSound = tuple[seen_by.StimulusStarted, seen_by.StimulusEnded, tuple[seen_by.Wake, ...]]
+PlayedSound = tuple[StimulusStarted, StimulusEnded, tuple[Wake, ...]]
 """Start and end of a sound, and the wake events in order of arrival."""
 _PCM16 = 32768.0
 
@@ -187,7 +198,7 @@ class DeviceLink:
         self.id = reached.id
         self.abilities = reached.abilities
         self._changed = threading.Condition()
-        self._seen: list[seen_by.Observation] = []
+        self._observations: list[Observation] = []
         self._plays = 0
         self._loss_reason = ""
         self._settling_until_s = 0.0
@@ -257,7 +268,7 @@ class DeviceLink:
             mark = self._observation_count()
             ended = self._play_once(waveform, mark)
             observations = self._since(mark)
-            starts = (observation for observation in observations if isinstance(observation, seen_by.StimulusStarted))
+            starts = (observation for observation in observations if isinstance(observation, StimulusStarted))
             started = next(starts, None)
             if ended is not None and ended.complete and started is not None:
                 break
@@ -270,12 +281,12 @@ class DeviceLink:
             raise self._error("restarted in the middle of a file", "Check the device's power supply and console")
         if self.about().lost_events != lost_events_before:
             raise self._error("has dropped events: its event buffer is full", "Send sound in real time")
-        wakes = tuple(observation for observation in observations if isinstance(observation, seen_by.Wake))
+        wakes = tuple(observation for observation in observations if isinstance(observation, Wake))
         with self._changed:
-            self._seen.clear()
+            self._observations.clear()
         return started, ended, wakes
 
-    def _play_once(self, waveform: Waveform, mark: int) -> seen_by.StimulusEnded | None:
+    def _play_once(self, waveform: Waveform, mark: int) -> StimulusEnded | None:
         """Plays a sound and returns its end; None if the device refuses it because it has just restarted. mark: number
         of earlier observations."""
         self._plays += 1
@@ -287,10 +298,8 @@ class DeviceLink:
                 return None
             raise self._error(f"does not accept sound: {error.what}", error.remedy) from error
 
-        def ended() -> seen_by.StimulusEnded | None:
-            endings = (
-                observation for observation in self._since(mark) if isinstance(observation, seen_by.StimulusEnded)
-            )
+        def ended() -> StimulusEnded | None:
+            endings = (observation for observation in self._since(mark) if isinstance(observation, StimulusEnded))
             return next((ending for ending in endings if ending.play_id == play_id), None)
 
         progress = self._progress_count(mark)
@@ -305,29 +314,29 @@ class DeviceLink:
 
     def _progress_count(self, mark: int) -> int:
         """Number of observations since a mark that prove that the device takes sound."""
-        signs = seen_by.ListeningProved | seen_by.StimulusStarted
+        signs = ListeningProved | StimulusStarted
         return sum(isinstance(observation, signs) for observation in self._since(mark))
 
-    def _record(self, observation: seen_by.Observation) -> None:
+    def _record(self, observation: Observation) -> None:
         """Called on the driver's threads."""
         with self._changed:
             match observation:
-                case seen_by.LinkLost(what=reason):
+                case LinkLost(what=reason):
                     self._loss_reason = reason
-                case seen_by.LinkBack():
+                case LinkBack():
                     self._loss_reason = ""
                 case _:
                     pass
-            self._seen.append(observation)
+            self._observations.append(observation)
             self._changed.notify_all()
 
     def _observation_count(self) -> int:
         with self._changed:
-            return len(self._seen)
+            return len(self._observations)
 
-    def _since(self, mark: int) -> list[seen_by.Observation]:
+    def _since(self, mark: int) -> list[Observation]:
         with self._changed:
-            return self._seen[mark:]
+            return self._observations[mark:]
 
     def _wait_for(self, holds: Callable[[], bool], limit_s: float) -> bool:
         with self._changed:
@@ -337,24 +346,24 @@ class DeviceLink:
         return EngineError(f"{self.id} {problem}", remedy=remedy)
 
 
-def _is_start(observation: seen_by.Observation) -> bool:
-    return isinstance(observation, seen_by.Status) and observation.state is seen_by.DeviceState.STARTED
+def _is_start(observation: Observation) -> bool:
+    return isinstance(observation, Status) and observation.state is DeviceState.STARTED
 
 
-def _cut_off_reason(observations: list[seen_by.Observation], lost: str) -> tuple[str, str]:
+def _cut_off_reason(observations: list[Observation], lost: str) -> tuple[str, str]:
     """Why a sound was cut off, from the observations during it, and the remedy. lost: why the link is down now; "" if
     it is up."""
     for observation in observations:
         match observation:
-            case seen_by.LinkLost(what=reason):
+            case LinkLost(what=reason):
                 return f"was lost in the middle of a file: {reason}", "Reconnect the device; the file is tried again"
-            case seen_by.Status(state=seen_by.DeviceState.STARTED):
+            case Status(state=DeviceState.STARTED):
                 return "restarted in the middle of a file", "Check the device's power supply and console"
-            case seen_by.Status(state=seen_by.DeviceState.GONE, detail=detail):
+            case Status(state=DeviceState.GONE, detail=detail):
                 return f"is gone: {detail}", "Reconnect the device; the file is tried again"
             case _:
                 pass
     if lost:
         return f"is gone: {lost}", "Reconnect the device (docs/how-to/serial-boards.md)"
-    lines = [observation.text for observation in observations if isinstance(observation, seen_by.LogLine)]
+    lines = [observation.text for observation in observations if isinstance(observation, LogLine)]
     return f"did not hear a whole file: {lines[-1] if lines else 'no reason reported'}", "Check the device's console"

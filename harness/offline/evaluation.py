@@ -25,7 +25,7 @@ from harness.offline.journal_lines import JournalHeader, Shard, Talkers
 from harness.offline.lists import CONDITION, Listing, demand_local, read_lists
 from harness.offline.pool import WorkerLimits
 from harness.offline.request import DeclaredLimits, EvaluationRequest, SweepRequest, log_names
-from harness.offline.run import OnOutcome, OpenJournal, RunPace, RunProgress, run, stop_when_asked
+from harness.offline.run import OnOutcome, OpenJournal, RunPace, RunProgress, run, stop_on_signals
 from harness.sound.manifests import MANIFESTS, column_of
 from harness.statistics.text import number_interval
 
@@ -43,7 +43,7 @@ TALKERS = ("talker", "speaker", "client_id")
 class EvaluationStatus(IntEnum):
     """The exit status of an evaluation. Of several, the largest counts."""
 
-    WELL = 0
+    PASSED = 0
     LIMIT_FAILED = 1
     FAULT = 3
     INTERRUPTED = 130  # 128 + SIGINT, as in shells
@@ -88,7 +88,7 @@ def listing_of(
     return listing
 
 
-def clusters_of(request: EvaluationRequest, listing: Listing) -> str:
+def cluster_column_of(request: EvaluationRequest, listing: Listing) -> str:
     """Name of the column whose values are clusters; "" for none."""
     if request.clustered_by is not None:
         return request.clustered_by
@@ -97,7 +97,7 @@ def clusters_of(request: EvaluationRequest, listing: Listing) -> str:
 
 def talkers_of(request: EvaluationRequest, listing: Listing) -> Talkers:
     """Who says the phrases, according to the columns of the listing."""
-    column = clusters_of(request, listing)
+    column = cluster_column_of(request, listing)
     return Talkers.of_column(column, listing.columns.get(column, {})) if column else Talkers()
 
 
@@ -135,7 +135,7 @@ def _development_listing(sweep: SweepRequest, encoding: str | None, conditions: 
 class EvaluationRunner:
     """Runs the evaluation, writes its log and prints the results.
 
-    engine_name: as `-t` gives it. developed, chosen: after `evaluate`, the sweep of the development lists and the point
+    engine_name: as `-t` gives it. dev_sweep, chosen: after `evaluate`, the sweep of the development lists and the point
     that was chosen; None without.
     """
 
@@ -156,10 +156,10 @@ class EvaluationRunner:
         self._request, self._engine_name, self._evaluation, self._output = request, engine_name, evaluation, output
         self._screen, self._command_line = screen, tuple(command_line)
         self._sweep, self._limits, self._verbose = sweep, limits, verbose
-        self._listing, self._clustered_by = listing, clusters_of(request, listing)
+        self._listing, self._clustered_by = listing, cluster_column_of(request, listing)
         # Reports errors in development lists now, not after hours.
         self._development: Listing | None = None
-        if sweep.developed:
+        if sweep.has_dev_lists:
             self._development = _development_listing(sweep, request.encoding, evaluation.conditions)
         self._files: Sequence[ListedFile] = self._listing.files
         self._shard: Shard | None = None
@@ -168,7 +168,7 @@ class EvaluationRunner:
 
             self._files, self._shard = files_of_shard(self._files, request.shard)
         self._header: JournalHeader | None = None
-        self.developed: Sweep | None = None
+        self.dev_sweep: Sweep | None = None
         self.chosen: ChosenPoint | None = None
 
     def evaluate(self) -> EvaluationStatus:
@@ -198,7 +198,7 @@ class EvaluationRunner:
         request = self._request
         screen = self._screen
         limits = WorkerLimits(hang_after_s=request.hang_after_s)
-        with stop_when_asked() as stop:
+        with stop_on_signals() as stop:
             if request.cluster:
                 from harness.offline.cluster import run_on_cluster
 
@@ -314,7 +314,7 @@ class EvaluationRunner:
             self._screen.warn(failure)
         if development_has_faults or figures.counts.has_faults:
             return EvaluationStatus.FAULT
-        return EvaluationStatus.LIMIT_FAILED if failures else EvaluationStatus.WELL
+        return EvaluationStatus.LIMIT_FAILED if failures else EvaluationStatus.PASSED
 
     def _print_results(self, run: EvaluationRun, figures: Figures) -> None:
         """Prints the summary and the results by groups; with -v also the hours, with -vv the operating points."""
@@ -409,7 +409,7 @@ class EvaluationRunner:
             for line in sweep_lines(files, sweep.thresholds, target, sweep.chosen, sweep.term_weighted):
                 self._screen.print_result(line)
             sweep.warn_of_stored_scores()
-        self.developed, self.chosen = sweep.developed, sweep.chosen
+        self.dev_sweep, self.chosen = sweep.dev_sweep, sweep.chosen
         return has_faults
 
 
@@ -530,7 +530,7 @@ class MultiEngineRunner:
         target = self._sweep.target
         own_target = None if self._several else target
         self.engines = [
-            replace(engine, developed=runner.developed, target=own_target, chosen=runner.chosen)
+            replace(engine, dev_sweep=runner.dev_sweep, target=own_target, chosen=runner.chosen)
             for engine, runner in zip(engines, self._runners, strict=True)
         ]
         self.table = table_of(self.engines, target, self._listing.columns)

@@ -88,7 +88,7 @@ def _engine_of(
     def missed_at(threshold: float) -> dict[SpokenKey, bool]:
         """Whether each phrase is missed at a threshold. Without a sweep: as the engine ran."""
         if sweep is None or rule is None:
-            return {key: phrase.known_s is None for key, phrase in phrases.items()}
+            return {key: phrase.detected_s is None for key, phrase in phrases.items()}
         missed = {}
         for entry in journal.outcomes():
             if entry.outcome.kind is ListKind.OOV or not sweep.wants(entry.outcome):
@@ -96,7 +96,7 @@ def _engine_of(
             tracks = cache.tracks(header.facts, entry.outcome.sha256) or ()
             outcome = replace(entry.outcome, spots=spots_in(tracks, replace(rule, threshold=threshold)))
             for phrase in phrases_in(outcome, judge_file(outcome, header.counting)):
-                missed[phrase.key] = phrase.known_s is None
+                missed[phrase.key] = phrase.detected_s is None
         return missed
 
     return EvaluatedEngine(
@@ -204,7 +204,7 @@ def table_of(engines: Sequence[EvaluatedEngine], target: SweepTarget | None, col
     first = engines[0]
     header = first.journal.header
     clustered_by, talker = header.talkers.column, talker_of(header.talkers)
-    timed = any(phrase.known_s for phrase in first.phrases.values())
+    timed = any(phrase.detected_s for phrase in first.phrases.values())
     ends, stated = phrase_ends(first, columns) if timed else ({}, False)
     clusters = {}
     conditions = len(header.evaluation.conditions)

@@ -228,15 +228,15 @@ MARK_INTERVAL_S = 10.0
 class Journal:
     """A journal that is being written. LogFull or LogError if a line cannot be written; existing lines stay whole.
 
-    before: the content that it had when it was reopened; None for a new journal. descriptor: the locked file. end: its
+    earlier: the content that it had when it was reopened; None for a new journal. descriptor: the locked file. end: its
     length.
     """
 
     def __init__(
-        self, path: Path, descriptor: int, end: int, now_s: Callable[[], float], before: JournalFile | None = None
+        self, path: Path, descriptor: int, end: int, now_s: Callable[[], float], earlier: JournalFile | None = None
     ) -> None:
         self.path = path
-        self.before = before
+        self.earlier = earlier
         self._descriptor = descriptor
         self._end = end
         self._now_s = now_s
@@ -339,7 +339,7 @@ class Journal:
     @property
     def earlier_cache(self) -> str:
         """Folder with the stored scores of the run that is resumed; "" if it stored none, and for a new journal."""
-        return "" if self.before is None else self.before.header.evaluation.cache
+        return "" if self.earlier is None else self.earlier.header.evaluation.cache
 
     def abandon(self) -> None:
         """Closes the file without a mark, as a killed run leaves it. May be called twice."""

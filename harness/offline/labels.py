@@ -96,7 +96,7 @@ def read_labels(path: str, encoding: str | None = None, tier: str = "") -> Label
             rows = _audacity_labels(text, problems)
     for recording, label_line in rows:
         name = to_nfc(recording)
-        first_lines.setdefault(name, {}).setdefault(recording, 0 if label_line is None else label_line[1])
+        first_lines.setdefault(name, {}).setdefault(recording, 0 if label_line is None else label_line.number)
         label_lines = labels.setdefault(name, [])
         if label_line is not None:
             label_lines.append(label_line)
@@ -108,39 +108,48 @@ def read_labels(path: str, encoding: str | None = None, tier: str = "") -> Label
             problems.add(line, 0, problem, "Use one spelling of its name")
     problems.refuse()
     for label_lines in labels.values():
-        label_lines.sort(key=lambda label: (label[0].start_s, label[0].end_s))
+        label_lines.sort(key=lambda label_line: (label_line.label.start_s, label_line.label.end_s))
         _refuse_overlaps(label_lines, problems)
     problems.refuse()
-    return LabelFile(path, {name: tuple(label for label, _ in label_lines) for name, label_lines in labels.items()})
+    return LabelFile(path, {name: tuple(line.label for line in label_lines) for name, label_lines in labels.items()})
 
 
 _TABLES = (".csv", ".tsv")
-_LabelLine = tuple[LabelledPhrase, int]
-"""A label, and the number of its line."""
 
 
-def _refuse_overlaps(labels: Sequence[_LabelLine], problems: Problems) -> None:
+@frozen
+class _LabelLine:
+    """A label, and the number of its line."""
+
+    label: LabelledPhrase
+    number: int
+
+
+def _refuse_overlaps(label_lines: Sequence[_LabelLine], problems: Problems) -> None:
     """Adds a problem for the first label that overlaps an earlier one by at least half of the shorter of the two.
-    labels: in order of time."""
-    open_labels: list[_LabelLine] = []  # those that end after the beginning of the label at hand
-    pairs: list[tuple[_LabelLine, _LabelLine]] = []
-    for later in labels:
-        open_labels = [earlier for earlier in open_labels if earlier[0].end_s > later[0].start_s]
-        overlapped = next((earlier for earlier in open_labels if _overlap_by_half(earlier[0], later[0])), None)
+    label_lines: in order of time."""
+    open_lines: list[_LabelLine] = []  # those whose label ends after the beginning of the later one
+    overlaps: list[tuple[_LabelLine, _LabelLine]] = []
+    for later in label_lines:
+        open_lines = [earlier for earlier in open_lines if earlier.label.end_s > later.label.start_s]
+        overlapped = next((earlier for earlier in open_lines if _overlap_by_half(earlier.label, later.label)), None)
         if overlapped is not None:
-            pairs.append((overlapped, later))
-        open_labels.append(later)
-    if not pairs:
+            overlaps.append((overlapped, later))
+        open_lines.append(later)
+    if not overlaps:
         return
-    (first, first_line), (second, second_line) = sorted(pairs[0], key=lambda label_line: label_line[1])
-    problem = f"this label ({_label_text(second)}) overlaps the label on line {first_line} ({_label_text(first)})"
-    if len(pairs) > 1:
-        problem += f". The file has {counted(len(pairs) - 1, 'more overlap')}"
+    first_line, second_line = sorted(overlaps[0], key=lambda label_line: label_line.number)
+    first, second = first_line.label, second_line.label
+    problem = (
+        f"this label ({_label_text(second)}) overlaps the label on line {first_line.number} ({_label_text(first)})"
+    )
+    if len(overlaps) > 1:
+        problem += f". The file has {counted(len(overlaps) - 1, 'more overlap')}"
     tier = _tier(first)
     remedy = "Remove one of the two: a phrase has only one label"
     if tier != _tier(second):
         remedy = f"Choose one tier, such as --tier {shlex.quote(tier)}"
-    problems.add(second_line, 0, problem, remedy)
+    problems.add(second_line.number, 0, problem, remedy)
 
 
 def _overlap_by_half(earlier: LabelledPhrase, later: LabelledPhrase) -> bool:
@@ -188,7 +197,7 @@ def _parse_label(
     if end_s == start_s:
         problems.add(line, 0, f"the label at {start} s has no length", _LENGTH_REMEDY)
         return None
-    return LabelledPhrase(start_s, end_s, " ".join(phrase.split()), traits), line
+    return _LabelLine(LabelledPhrase(start_s, end_s, " ".join(phrase.split()), traits), line)
 
 
 _ReadLabels = Iterator[tuple[str, _LabelLine | None]]
@@ -357,7 +366,9 @@ def _grid_labels(text: str, problems: Problems, only_tier: str) -> _ReadLabels:
     only_tier: the tier that is read; "" for all."""
     grid = _GridReader(text, problems.file)
     try:
-        if (grid.text()[1], grid.text()[1]) != ("ooTextFile", "TextGrid"):
+        _, file_type = grid.text()
+        _, object_class = grid.text()
+        if (file_type, object_class) != ("ooTextFile", "TextGrid"):
             raise InputError("this is not a TextGrid", place=Place(problems.file, 1), remedy=_GRID_REMEDY)
         grid.number()  # begin and end of the grid
         grid.number()
@@ -365,8 +376,9 @@ def _grid_labels(text: str, problems: Problems, only_tier: str) -> _ReadLabels:
         tiers: list[str] = []
         has_intervals = False
         for _ in range(tier_count):
-            is_interval = grid.text()[1] == "IntervalTier"
-            tier = grid.text()[1]
+            _, tier_class = grid.text()
+            is_interval = tier_class == "IntervalTier"
+            _, tier = grid.text()
             tiers.append(tier)
             grid.number()  # begin and end of the tier
             grid.number()

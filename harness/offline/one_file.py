@@ -46,7 +46,7 @@ MAX_BLOCK_SAMPLES = 1 << 19
 
 MAX_TEXT_CHARS = 1 << 20
 """Longest phrase or transcript that an engine may report."""
-_QUIET_LOOK_S = 10.0
+_MAX_QUIET_S = 10.0
 """Seconds at the end of a file in which the length of the quiet is measured."""
 MAX_POSITION = 1 << 53
 """Largest position of a detection, in samples: up to here a float holds every integer exactly."""
@@ -71,10 +71,10 @@ def crossings(scores: npt.NDArray[np.float32], threshold: float, refractory_step
     above = (scores > threshold).nonzero()[0]
     if not len(above):
         return above
-    fresh = np.empty(len(above), dtype=bool)
-    fresh[0] = True
-    np.greater_equal(np.diff(above), max(refractory_steps, MIN_SPOT_STEPS), out=fresh[1:])
-    return above[fresh]
+    begins_spot = np.empty(len(above), dtype=bool)
+    begins_spot[0] = True
+    np.greater_equal(np.diff(above), max(refractory_steps, MIN_SPOT_STEPS), out=begins_spot[1:])
+    return above[begins_spot]
 
 
 def spots_of_track(track: ScoreTrack, rule: SpotRule) -> tuple[OfflineSpot, ...]:
@@ -219,7 +219,9 @@ class SoundInCondition:
         self._renderer, self._recipe, self.sha256, self.assumed = renderer, recipe, key, assumed
         self.rate_hz = recipe.rate_hz
         self._rendering = self._render() if stored_length is None else None
-        self.samples = len(self._rendering) if self._rendering is not None else stored_length or 0
+        self.samples = stored_length or 0
+        if self._rendering is not None:
+            self.samples = len(self._rendering)
 
     def blocks(self) -> Iterator[npt.NDArray[np.int16]]:
         yield self._rendering if self._rendering is not None else self._render()
@@ -237,8 +239,10 @@ class PaddedSound:
     def __init__(self, sound: OpenSound | SoundInCondition, tail_s: float, engine_rate_hz: int) -> None:
         self._sound, self._tail = sound, np.zeros(round(tail_s * engine_rate_hz), np.int16)
         self.samples, self.rate_hz, self.assumed = sound.samples, sound.rate_hz, sound.assumed
-        key = f"{sound.sha256} with a tail of {len(self._tail)} samples"
-        self.sha256 = sound.sha256 and hashlib.sha256(key.encode()).hexdigest()
+        self.sha256 = ""
+        if sound.sha256:
+            key = f"{sound.sha256} with a tail of {len(self._tail)} samples"
+            self.sha256 = hashlib.sha256(key.encode()).hexdigest()
 
     def blocks(self) -> Iterator[npt.NDArray[np.int16]]:
         yield from self._sound.blocks()
@@ -356,7 +360,7 @@ class FilePlayer:
         facts, evaluation = self._facts, self._evaluation
         if file.kind not in _WITH_TAIL or facts.kind is EngineKind.TRANSCRIPT or evaluation.tail_s:
             return None
-        tail_samples, tail_length = np.zeros(0, np.int16), round(_QUIET_LOOK_S * facts.rate_hz)
+        tail_samples, tail_length = np.zeros(0, np.int16), round(_MAX_QUIET_S * facts.rate_hz)
         with open_sound(file.path, facts.rate_hz, resample=evaluation.resample) as sound:
             for block in sound.blocks():
                 tail_samples = np.concatenate([tail_samples, block[-tail_length:]])[-tail_length:]

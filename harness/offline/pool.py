@@ -55,7 +55,7 @@ class WorkerProcess:
     - file_since_s: when it began the current file, or was started.
     - busy_since_s: since when it has worked on the files whose time is not measured yet.
     - begun, answered: numbers of files that it has begun, and that it has answered.
-    - sequence: whether it plays a sequence in which the engine's state is carried over.
+    - plays_sequence: whether it plays a sequence in which the engine's state is carried over.
     - tasks_fd, answers_fd, output_fd: descriptors of the pipes to it, from it, and of what it prints.
     """
 
@@ -65,7 +65,7 @@ class WorkerProcess:
         self.file_since_s = self.busy_since_s = now_s
         self.begun = 0
         self.answered = 0
-        self.sequence = False
+        self.plays_sequence = False
         self.used = WorkerUse()
         self._last_output = b""
         self._frames = WorkerFrames()

@@ -355,7 +355,7 @@ class SweepRequest:
         return self.prefix is not None
 
     @property
-    def developed(self) -> bool:
+    def has_dev_lists(self) -> bool:
         """Whether a point is chosen on other lists than the reported ones."""
         return bool(self.dev_inv or self.dev_oov)
 
@@ -419,7 +419,7 @@ class SweepRequest:
         ))  # fmt: skip
         target = self.target
         if not self.is_wanted:
-            if self.developed or self.twv or (target is not None and not several):
+            if self.has_dev_lists or self.twv or (target is not None and not several):
                 raise InputError("targets, development lists and --twv need a sweep", remedy="Add --sweep")
             return
         if not request.with_phrase and not request.without_phrase:
@@ -435,12 +435,12 @@ class SweepRequest:
                 remedy="Remove --continuous",
             )
         if target is None:
-            if self.developed:
+            if self.has_dev_lists:
                 raise InputError(
                     "development lists need a target", remedy="Add --target-fa-per-hour, --target-fr or --target-cost"
                 )
             return
-        lists = (self.dev_inv, self.dev_oov) if self.developed else (request.with_phrase, request.without_phrase)
+        lists = (self.dev_inv, self.dev_oov) if self.has_dev_lists else (request.with_phrase, request.without_phrase)
         if not all(lists):
-            names = "--dev-inv and --dev-oov" if self.developed else "-i and --oov"
+            names = "--dev-inv and --dev-oov" if self.has_dev_lists else "-i and --oov"
             raise InputError("choosing a point needs both false rejects and false accepts", remedy=f"Use both {names}")

@@ -102,8 +102,8 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def stop_when_asked() -> Iterator[threading.Event]:
-    """An event that the first of these signals sets; the second raises KeyboardInterrupt. Signals that were ignored
+def stop_on_signals() -> Iterator[threading.Event]:
+    """An event that the first of _STOP_SIGNALS sets; the second raises KeyboardInterrupt. Signals that were ignored
     (by `nohup`, for example) stay ignored. Outside the main thread nothing changes."""
     stop = threading.Event()
 
@@ -248,7 +248,7 @@ class ContinuousSequence:
             if worker.unanswered or busy:
                 return False
             self._worker = worker
-            worker.sequence = True
+            worker.plays_sequence = True
         if worker is not self._worker:
             return False
         in_play = worker.begun - worker.answered
@@ -333,7 +333,7 @@ def run(
                 raise KeyboardInterrupt
             pool.step(TICK_S, lambda _: 0.0)
         with journal(pool.facts) as opened:
-            active_run = ActiveRun(evaluation, files, pool, opened, on_outcome, now_s, before=opened.before)
+            active_run = ActiveRun(evaluation, files, pool, opened, on_outcome, now_s, earlier=opened.earlier)
             is_partial = active_run.play(stop, on_progress)
             opened.end(partial=is_partial, used=pool.used)
         return active_run.pace
@@ -345,7 +345,7 @@ class ActiveRun:
     """A run, from the moment when its engine has loaded. It hands out files, journals the answers, and replays the
     files of lost workers.
 
-    before: the journal with the outcomes of earlier sittings; None without. proven: whether the engine has already
+    earlier: the journal with the outcomes of earlier sittings; None without. proven: whether the engine has already
     played a file elsewhere. If so, it is not at fault when it ends on each of the first files. pace: counts and times
     so far.
     """
@@ -359,7 +359,7 @@ class ActiveRun:
         on_outcome: OnOutcome | None = None,
         now_s: Callable[[], float] = time.monotonic,
         *,
-        before: JournalFile | None = None,
+        earlier: JournalFile | None = None,
         proven: bool = False,
     ) -> None:
         self._files = files
@@ -372,7 +372,7 @@ class ActiveRun:
         self._suspects: deque[int] = deque()
         self._lost_files = 0
         self._played = int(proven)
-        self._due = unplayed_files(files, before)
+        self._due = unplayed_files(files, earlier)
         self._files_left = int(np.count_nonzero(self._due))
         in_sequence = np.full(len(files), pool.facts is not None and pool.facts.carries_state)
         if evaluation.continuous and not in_sequence.any():
@@ -386,7 +386,7 @@ class ActiveRun:
     def play(self, stop: threading.Event, on_progress: Callable[[RunProgress], None]) -> bool:
         """Plays until every file has its outcome. Returns True if the run was stopped before that."""
         stopped_s: float | None = None
-        shown_s = self._now_s()
+        reported_s = self._now_s()
         while self._files_left:
             now_s = self._now_s()
             if stop.is_set() and stopped_s is None:
@@ -398,8 +398,8 @@ class ActiveRun:
                 break
             self._record(self._pool.step(TICK_S, self._waiting.rough_s))
             self._journal.tick()
-            if now_s - shown_s >= TICK_S:
-                shown_s = now_s
+            if now_s - reported_s >= TICK_S:
+                reported_s = now_s
                 self._report_progress(on_progress)
         self._report_progress(on_progress)
         return self.pace.partial
@@ -413,7 +413,7 @@ class ActiveRun:
             if self._sequence.claim(worker, busy=is_busy):
                 files = self._sequence.next_batch()
                 self._pool.send_files(worker, files, last=self._sequence.is_complete)
-            elif not worker.sequence and (positions := self._next_positions(worker)):
+            elif not worker.plays_sequence and (positions := self._next_positions(worker)):
                 self._pool.send_files(worker, {position: self._files[position] for position in positions})
 
     def _next_positions(self, worker: WorkerProcess) -> list[int]:
@@ -447,8 +447,8 @@ class ActiveRun:
                 continue
             answers += event.answers
             self._played += sum(answer.rejected is not RejectReason.ERROR for _, answer in event.answers)
-            if event.worker.sequence and not event.worker.unanswered and self._sequence.is_complete:
-                event.worker.sequence = False
+            if event.worker.plays_sequence and not event.worker.unanswered and self._sequence.is_complete:
+                event.worker.plays_sequence = False
         answers = [(position, answer) for position, answer in answers if self._due[position]]
         if not answers:
             return
@@ -469,8 +469,8 @@ class ActiveRun:
         self._journal.note_lost_worker(line)
         in_hand = lost.suspect is not None or bool(lost.others)
         self._pool.report_line(f"{self._engine}: {line}{'; another worker plays its files' if in_hand else ''}")
-        sequence = lost.worker.sequence
-        if sequence:
+        in_sequence = lost.worker.plays_sequence
+        if in_sequence:
             self._sequence.start_again()
         else:
             self._waiting.give_back(lost.others)
@@ -478,7 +478,7 @@ class ActiveRun:
             return []
         self._attempts[lost.suspect] += 1
         if self._attempts[lost.suspect] < ATTEMPTS:
-            if not sequence:
+            if not in_sequence:
                 self._suspects.append(lost.suspect)
             return []
         self._lost_files += 1
@@ -489,7 +489,7 @@ class ActiveRun:
                 remedy="Try the engine on a single file that it should recognise",
             )
         file = self._files[lost.suspect]
-        if sequence:
+        if in_sequence:
             self._sequence.leave_out(lost.suspect, lost.reason)
         outcome = file.outcome_rejected(lost.reason, error=f"the engine {lost.why}, {ATTEMPTS} times")
         return [(lost.suspect, FileAnswer.of(outcome, file.listed))]
@@ -502,11 +502,11 @@ class ActiveRun:
 
 
 def unplayed_files(
-    files: Sequence[ListedFile], before: JournalFile | None
+    files: Sequence[ListedFile], earlier: JournalFile | None
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """True for each file that has no outcome yet, shape (len(files),). before: the journal with the outcomes of earlier
-    sittings; None without."""
-    if before is None or not len(before):
+    """True for each file that has no outcome yet, shape (len(files),). earlier: the journal with the outcomes of
+    earlier sittings; None without."""
+    if earlier is None or not len(earlier):
         return np.ones(len(files), bool)
     keys = np.fromiter((key_of(KINDS.index(file.kind), file.number) for file in files), np.int64, len(files))
-    return ~np.isin(keys, before.keys)
+    return ~np.isin(keys, earlier.keys)

@@ -109,7 +109,7 @@ class SweepRun:
     """The sweep of a complete journal with stored scores: its counts and files. InputError if scores are missing.
 
     - warn: takes warnings.
-    - developed: the sweep of the development lists, after `develop`.
+    - dev_sweep: the sweep of the development lists, after `develop`.
     - chosen: the point that meets the target, after `write`; None without.
     - thresholds: number of thresholds that were counted, after `write`.
     - term_weighted: term-weighted values, after `write`; None if they are not wanted.
@@ -120,7 +120,7 @@ class SweepRun:
         self._header = journal.header
         self._cache = ScoreCache(self._header.evaluation.cache, warn)
         self._report, self._reported_hashes = self._count(journal)
-        self.developed: Sweep | None = None
+        self.dev_sweep: Sweep | None = None
         self.chosen: ChosenPoint | None = None
         self.thresholds = 0
         self.term_weighted: TermWeighted | None = None
@@ -146,7 +146,7 @@ class SweepRun:
         if play(header.evaluation, listing.files, open_journal).partial:
             raise KeyboardInterrupt
         journal = JournalFile(path)
-        self.developed, dev_hashes = self._count(journal)
+        self.dev_sweep, dev_hashes = self._count(journal)
         tally = Tally(header.counting)
         for entry in journal.outcomes():
             tally.add(entry.outcome, entry.listed)
@@ -192,7 +192,7 @@ class SweepRun:
     def write(self, prefix: str) -> list[str]:
         """Chooses a point if there is a target, and writes tables, JSON and pictures to PREFIX.*. Returns the names of
         the files."""
-        options, header, report, developed = self._options, self._header, self._report, self.developed
+        options, header, report, dev_sweep = self._options, self._header, self._report, self.dev_sweep
         points, target = header.facts.operating_points, options.target
         self.chosen = chosen = self._choose()
         chosen_threshold = None if chosen is None else chosen.chosen.threshold
@@ -205,9 +205,9 @@ class SweepRun:
             self.term_weighted = term_weighted(report, det, *twv)
 
         files = {f"{prefix}.csv": det_reports.det_csv(det, points, chosen_threshold, twv)}
-        if developed is not None:
+        if dev_sweep is not None:
             files[f"{prefix}.dev.csv"] = det_reports.det_csv(
-                developed.det_at(developed.thresholds(added_thresholds)), points, chosen_threshold, twv
+                dev_sweep.det_at(dev_sweep.thresholds(added_thresholds)), points, chosen_threshold, twv
             )
         summary = det_reports.sweep_json(report, len(det), header.facts, header.counting.lead_in_ms)
         summary["task"], summary["settings"] = header.evaluation.task.name, dict(header.evaluation.task.settings)
@@ -233,12 +233,12 @@ class SweepRun:
     def _choose(self) -> ChosenPoint | None:
         """The point that meets the target, chosen on the development lists if there are some; None without a target,
         or if no point meets it."""
-        target, developed, report = self._options.target, self.developed, self._report
+        target, dev_sweep, report = self._options.target, self.dev_sweep, self._report
         if target is None:
             return None
-        target_sweep = developed or report
+        target_sweep = dev_sweep or report
         points = self._header.facts.operating_points
-        chosen = choose(target, target_sweep.det_at(), points, None if developed is None else report)
+        chosen = choose(target, target_sweep.det_at(), points, None if dev_sweep is None else report)
         if chosen is None:
             return None
         return replace(chosen, chosen=target_sweep.figures_at(chosen.chosen.threshold))
@@ -253,12 +253,12 @@ class SweepRun:
 
     def _draw(self, prefix: str, det: Det, phrase_dets: dict[str, Det]) -> list[str]:
         """Draws the curve of all phrases, and those of single phrases. Returns the names of the files."""
-        report, developed, name = self._report, self.developed, self._header.evaluation.task.name
+        report, dev_sweep, name = self._report, self.dev_sweep, self._header.evaluation.task.name
         points = self._header.facts.operating_points
         rule_point = report.figures_at(report.rule.threshold)
-        curves = [det_reports.Curve("list" if developed is None else "reported list", det, rule_point)]
-        if developed is not None:
-            curves.append(det_reports.Curve("development list", developed.det_at()))
+        curves = [det_reports.Curve("list" if dev_sweep is None else "reported list", det, rule_point)]
+        if dev_sweep is not None:
+            curves.append(det_reports.Curve("development list", dev_sweep.det_at()))
         written = []
         for ending in det_reports.ENDINGS:
             written.append(f"{prefix}.{ending}")

@@ -243,7 +243,7 @@ class LineSums:
     - lines: number of lines with each key.
     - rejected: number of rejected files by reason.
     - missed: names of the first MAX_MISSED_NAMES missed files.
-    - said: sums of the words and their errors.
+    - stated_words: sums of the words and their errors.
     - word_errors, words: for each file with words, its number of word errors, and of reference words.
     """
 
@@ -251,7 +251,7 @@ class LineSums:
         self.lines: Counter[str] = Counter()
         self.rejected: Counter[str] = Counter()
         self.missed: list[str] = []
-        self.said = StatedWords()
+        self.stated_words = StatedWords()
         self.word_errors, self.words = array("q"), array("q")
         for event in events:
             self.add(event)
@@ -271,8 +271,8 @@ class LineSums:
                 self._add_words(words, 0, 0, words)
 
     def _add_words(self, words: int, substitutions: int, additions: int, deletions: int) -> None:
-        before = self.said
-        self.said = StatedWords(
+        before = self.stated_words
+        self.stated_words = StatedWords(
             before.words + words,
             before.substitutions + substitutions,
             before.insertions + additions,
@@ -287,7 +287,7 @@ def computed_totals(log: WakeLog, sums: LineSums | None = None) -> dict[str, flo
     `log` does not contain its events."""
     line_sums = sums if sums is not None else LineSums(log.events)
     return wake_totals(
-        line_sums.lines, log.exposure_hours, count_in_vocabulary=log.counts_in_vocabulary, words=line_sums.said
+        line_sums.lines, log.exposure_hours, count_in_vocabulary=log.counts_in_vocabulary, words=line_sums.stated_words
     )
 
 
@@ -320,21 +320,24 @@ def summary(log: WakeLog, sums: LineSums | None = None) -> str:
     files = int(log.about("inv-files") or 0) + int(log.about("oov-files") or 0)
     hours = (log.seconds("inv") + log.seconds("oov")) / 3600
     factor = log.about("real-time-factor")
-    speed = "" if factor is None else f", {float(factor):.1f}"
+    speed = None if factor is None else f"{float(factor):.1f}"
     if "WER_WORDS" in totals:
-        return (
+        words = (
             f"{files} files, {hours:.3f} hr, {totals['WER_WORDS']:.0f} Words, "
             f"{totals['WER_SUBSTITUTIONS']:.0f} Substitutions, {totals['WER_INSERTIONS']:.0f} Insertions, "
-            f"{totals['WER_DELETIONS']:.0f} Deletions, {_rounded_text(totals, 'WER', 3)}% WER{speed and f'{speed} xRT'}"
+            f"{totals['WER_DELETIONS']:.0f} Deletions, {_rounded_text(totals, 'WER', 3)}% WER"
         )
+        return words if speed is None else f"{words}, {speed} xRT"
     # With references the percentage covers all errors.
     ratio = "FR+SBRATIO" if "FR+SBRATIO" in totals else "FRRATIO"
     nothing = "all in-vocabulary files rejected" if _all_rejected(log) else "no in-vocabulary files"
     rejects = f"{_rounded_text(totals, ratio, 2)}% FR" if ratio in totals else nothing
-    return (
+    detections = (
         f"{files} files, {hours:.3f} hr, {totals.get('FACOUNT', 0):.0f} FA {_rounded_text(totals, 'FARATE', 2)}/hr, "
-        f"{rejects}, {totals.get('TACOUNT', 0):.0f} TA{speed and f'{speed}x RT'}"
+        f"{rejects}, {totals.get('TACOUNT', 0):.0f} TA"
     )
+    # The original tool spells the speed differently in its two lines.
+    return detections if speed is None else f"{detections}, {speed}x RT"
 
 
 def _all_rejected(log: WakeLog) -> bool:

@@ -234,7 +234,11 @@ def _logical_lines(
     that a line break in a name has split is joined again."""
     next_lines: deque[tuple[int, str]] = deque()
     number = 1
-    while next_lines := next_lines or deque(islice(lines, 1)):
+    while True:
+        if not next_lines:
+            next_lines.extend(islice(lines, 1))
+            if not next_lines:
+                return
         line_offset, line = next_lines.popleft()
         line = line.rstrip("\r")
         length, line_match = 1, None

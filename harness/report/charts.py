@@ -144,7 +144,7 @@ def make_det_chart(id: str, title: str, words: str, curves: Sequence[Curve]) -> 
         x, y, low, high = x[1:], y[:-1], low[:-1], high[:-1]  # each value is valid until the next
         corners = list(zip(x.tolist(), y.tolist(), strict=True))
         drawn.append((curve.name, corners, list(zip(x.tolist(), low.tolist(), high.tolist(), strict=True))))
-        for kind, point, mark_words in (("own", curve.own, "as it ran"), ("chosen", curve.chosen, "chosen point")):
+        for kind, point, mark_words in (("own", curve.as_run, "as it ran"), ("chosen", curve.chosen, "chosen point")):
             if point is not None:
                 x_place, y_place = scales.place(point)
                 marks.append(

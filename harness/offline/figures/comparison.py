@@ -267,9 +267,9 @@ class SharedFilesResult:
     """The same for the second."""
     differing: Sequence[tuple[str, SpokenFile, SpokenFile]]
     """Files that only one got right: the name, and the outcome in each. They are read from disk on access."""
-    first: Interval | None
+    first_interval: Interval | None
     """Interval of the share of wrong files in the first; exact, or over clusters with `--cluster-by`."""
-    second: Interval | None
+    second_interval: Interval | None
     """The same for the second."""
     difference: Difference | None
     """The share of wrong files in the first minus that in the second."""
@@ -277,7 +277,7 @@ class SharedFilesResult:
     """The difference of the word error rates, on files with the same number of reference words; None without words."""
     word_errors: tuple[int, int, int] = (0, 0, 0)
     """On those files, the word errors of the first, those of the second, and the words of the references."""
-    other_references: int = 0
+    differing_references: int = 0
     """Number of files whose references have different numbers of words."""
     clusters: int = 0
 
@@ -388,12 +388,12 @@ def _compare_shared_files(
         only_first=_names_of_rows(first, remaining_rows(first_keys, first_rows)),
         only_second=_names_of_rows(second, remaining_rows(second_keys, second_rows)),
         differing=_differing_files(first, second, first_rows[differs], second_rows[differs]),
-        first=first_wrong.share_interval,
-        second=second_wrong.share_interval,
+        first_interval=first_wrong.share_interval,
+        second_interval=second_wrong.share_interval,
         difference=difference_of(MeasureKind.SHARE, first_wrong, second_wrong, paired=True),
         words=words,
         word_errors=word_errors,
-        other_references=len(same_references) - int(same_references.sum()),
+        differing_references=len(same_references) - int(same_references.sum()),
         clusters=0 if groups is None else int(groups.max(initial=-1)) + 1,
     )
 

@@ -34,12 +34,12 @@ Ends = Mapping[SpokenKey, MeasuredDuration]
 class SpokenPhrase:
     """A phrase that was said: a recording that holds one, or a label in a long recording.
 
-    known_s: seconds from the start of the recording to its true accept. None if it was missed; 0 if it is right without
-    a detection.
+    detected_s: seconds from the start of the recording to its true accept. None if it was missed; 0 if it is right
+    without a detection.
     """
 
     key: SpokenKey
-    known_s: float | None
+    detected_s: float | None
     label: LabelledPhrase | None = None
 
 
@@ -48,18 +48,18 @@ def phrases_in(outcome: FileOutcome, verdict: FileVerdict) -> Iterator[SpokenPhr
     if outcome.kind is ListKind.OOV or verdict.rejected is not None:
         return
     if outcome.kind is not ListKind.LABELLED:
-        known_s = None
+        detected_s = None
         if verdict.accepted is not None:
-            known_s = verdict.accepted.end / outcome.engine_rate_hz
+            detected_s = verdict.accepted.end / outcome.engine_rate_hz
         elif any(fact.key in ACCEPTED for fact in verdict.facts):
-            known_s = 0.0
-        yield SpokenPhrase((outcome.kind.value, outcome.number, -1), known_s)
+            detected_s = 0.0
+        yield SpokenPhrase((outcome.kind.value, outcome.number, -1), detected_s)
         return
     for fact in verdict.facts:
         if fact.label is not None:
             key = outcome.kind.value, outcome.number, fact.label_index
-            known_s = None if fact.spot is None else fact.spot.end / outcome.engine_rate_hz
-            yield SpokenPhrase(key, known_s, fact.label)
+            detected_s = None if fact.spot is None else fact.spot.end / outcome.engine_rate_hz
+            yield SpokenPhrase(key, detected_s, fact.label)
 
 
 MissedPhrases = Mapping[SpokenKey, bool]
@@ -75,7 +75,7 @@ class EvaluatedEngine:
     - sweep: the counts at every threshold; None if the scores of a file are missing, and no_scores then says why.
     - phrases: the phrases that count, with the results as it ran.
     - missed_at: the phrases that are missed at a threshold. Without scores, always those missed when it ran.
-    - developed: the sweep of the development lists; None without such lists.
+    - dev_sweep: the sweep of the development lists; None without such lists.
     - chosen: the point that meets the target; None without a target, or if none meets it.
     """
 
@@ -87,7 +87,7 @@ class EvaluatedEngine:
     no_scores: str
     phrases: Mapping[SpokenKey, SpokenPhrase]
     missed_at: Callable[[float], MissedPhrases]
-    developed: Sweep | None = None
+    dev_sweep: Sweep | None = None
     target: SweepTarget | None = None
     chosen: ChosenPoint | None = None
 
@@ -107,7 +107,7 @@ class EvaluatedEngine:
         )
 
     @property
-    def own_interval(self) -> Interval | None:
+    def as_run_interval(self) -> Interval | None:
         """The interval of the share of false rejects as it ran; with references, of all errors."""
         return self.counted.with_substitutions or self.counted.false_rejects
 
@@ -133,17 +133,18 @@ class EvaluatedEngine:
 
     def choice(self, target: SweepTarget) -> ChosenPoint | None:
         """The point that meets a target best; None if none does."""
-        if self.developed is None:
+        if self.dev_sweep is None:
             return choose(target, self.det, self.points, None)
-        return choose(target, self.developed.det_at(), self.points, self.sweep)
+        return choose(target, self.dev_sweep.det_at(), self.points, self.sweep)
 
 
 @frozen
 class EngineRow:
     """An engine's results.
 
-    - own: the counts as it ran. own_interval, own_rate_interval: the intervals of its false rejects and of its false
-      accepts per hour, as in the log.
+    - as_run: the counts as it ran.
+    - as_run_interval, as_run_rate_interval: the intervals of its false rejects and of its false accepts per hour, as in
+      the log.
     - equal: the counts at the threshold that gives the rate of false accepts at which all are compared. None without
       such a threshold.
     - equal_interval: the interval of the false rejects at `equal`, with each cluster as a whole.
@@ -155,9 +156,9 @@ class EngineRow:
     """
 
     name: str
-    own: PointFigures
-    own_interval: Interval | None
-    own_rate_interval: Interval | None
+    as_run: PointFigures
+    as_run_interval: Interval | None
+    as_run_rate_interval: Interval | None
     equal: PointFigures | None
     equal_interval: Interval | None
     difference: Difference | None
@@ -225,7 +226,7 @@ def engines_table(
     swept = [engine for engine in engines if engine.sweep is not None]
     one_list = None
     if target is not None and swept:
-        one_list = any(engine.developed is None for engine in swept)
+        one_list = any(engine.dev_sweep is None for engine in swept)
     return EnginesTable(tuple(rows), target, one_list, clustered_by if clusters else "", ends_are_labels)
 
 
@@ -243,15 +244,15 @@ def _engine_row(
     cpu_s = counts.cpu_s + used.programs_cpu_s
     wer_percent = engine.counted.totals.get("WER")
     delays = [
-        MeasuredDuration(phrase.known_s - ends[key].value_s, ends[key].error_s)
+        MeasuredDuration(phrase.detected_s - ends[key].value_s, ends[key].error_s)
         for key, phrase in engine.phrases.items()
-        if key in ends and phrase.known_s
+        if key in ends and phrase.detected_s
     ]
     return EngineRow(
         name=engine.name,
-        own=engine.as_run,
-        own_interval=engine.own_interval,
-        own_rate_interval=engine.counted.false_accepts,
+        as_run=engine.as_run,
+        as_run_interval=engine.as_run_interval,
+        as_run_rate_interval=engine.counted.false_accepts,
         equal=equal,
         equal_interval=equal_interval,
         difference=difference,

@@ -21,7 +21,7 @@ from harness.wake.counting import Window, match_events
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import HeardWake, Play, PlayReading, PlayState, assign_events, reading_of
 
-TOGETHER_S = 1.0
+SAME_EVENT_S = 1.0
 """A live and an offline event in ambient sound are the same event if they lie within this distance."""
 
 
@@ -194,7 +194,7 @@ def read_offline(play: Play, detections: OfflineDetections) -> PlayReading:
     """Counts the engine's spots in a stimulus, by the rules for sound that is injected into a device."""
     duration_s = play.row.duration_s
     # The same play, as if the device had been given the sound directly, from second 0 of its audio line.
-    shadow = Play(
+    injected_play = Play(
         play.trial,
         replace(play.target, player=play.target.connection),
         play.row,
@@ -208,10 +208,10 @@ def read_offline(play: Play, detections: OfflineDetections) -> PlayReading:
     )
     for number, spot in enumerate(detections.spots):
         at_s = spot.end / detections.rate_hz
-        shadow.add(HeardWake(number, Stamp(at_s), 0.0, spot.phrase, spot.score, at_s))
+        injected_play.add(HeardWake(number, Stamp(at_s), 0.0, spot.phrase, spot.score, at_s))
     before_s = -math.inf if detections.before_s is None else detections.before_s
-    shadow.assignment = assign_events([shadow], (), before_s)[shadow]
-    return reading_of(shadow, [(0.0, duration_s)])
+    injected_play.assignment = assign_events([injected_play], (), before_s)[injected_play]
+    return reading_of(injected_play, [(0.0, duration_s)])
 
 
 def _compare_trial(
@@ -288,9 +288,9 @@ def _ambient_counts(figures: WakeFigures, device: str, segments: Sequence[tuple[
         spots = [
             (at_s, score)
             for at_s, score in detected
-            if not any(abs(at_s - fault_s) <= TOGETHER_S for fault_s in fault_times)
+            if not any(abs(at_s - fault_s) <= SAME_EVENT_S for fault_s in fault_times)
         ]
-        windows = [Window(at_s - TOGETHER_S, at_s + TOGETHER_S, at_s) for at_s, _ in live]
+        windows = [Window(at_s - SAME_EVENT_S, at_s + SAME_EVENT_S, at_s) for at_s, _ in live]
         pairs = dict(match_events(windows, [at_s for at_s, _ in spots], 0.0).pairs)
         paired_spots = set(pairs.values())
         for index, (at_s, score) in enumerate(live):

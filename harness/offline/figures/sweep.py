@@ -41,6 +41,7 @@ from harness.offline.figures.det import (
     term_weighted_value,
 )
 from harness.offline.figures.phrase_matching import comparable_phrase, counting_labels, label_window, labels_by_phrase
+from harness.offline.one_file import MIN_SPOT_STEPS
 from harness.offline.request import SweepCriterion, SweepTarget
 from harness.statistics.intervals import Interval, clopper_pearson, garwood
 from harness.statistics.voices import over_clusters
@@ -64,12 +65,18 @@ def spans_of_track(track: ScoreTrack, refractory_samples: int) -> Spans:
     from scipy.ndimage import maximum_filter1d  # imported here, since it takes long
 
     scores = track.scores
-    before = math.ceil(max(refractory_samples / track.step, 1 + 1e-9)) - 1
+    # How many earlier scores lie within the refractory time: at least one (see MIN_SPOT_STEPS).
+    earlier_scores = math.ceil(max(refractory_samples / track.step, MIN_SPOT_STEPS)) - 1
     largest = np.full(len(scores), -np.inf, np.float32)
     if len(scores) > 1:
-        # The window of score i is [i − before, i): the last `before` of the scores shifted by one.
+        # The window of score i is [i − earlier_scores, i): the last `earlier_scores` of the scores shifted by one.
         maximum_filter1d(
-            scores[:-1], before, output=largest[1:], mode="constant", cval=-np.inf, origin=(before - 1) // 2
+            scores[:-1],
+            earlier_scores,
+            output=largest[1:],
+            mode="constant",
+            cval=-np.inf,
+            origin=(earlier_scores - 1) // 2,
         )
     index = np.flatnonzero(scores > largest)
     return largest[index], scores[index], track.first_end + index * track.step
@@ -82,7 +89,10 @@ def union_of_spans(low: Scores, high: Scores) -> tuple[Scores, Scores]:
     begins_span = np.ones(len(low), dtype=bool)
     np.greater(low[1:], high[:-1], out=begins_span[1:])
     begins = np.flatnonzero(begins_span)
-    return low[begins], high[np.append(begins[1:], len(low)) - 1] if len(low) else high
+    if not len(begins):
+        return low, high
+    lasts = np.append(begins[1:], len(low)) - 1
+    return low[begins], high[lasts]
 
 
 class Grid:
@@ -179,11 +189,11 @@ def matched_spans(
         if len(group) == 1:  # a window that overlaps no other is matched wherever there is a spot
             yield *union_of_spans(low[first:last], high[first:last]), [first_window]
             continue
-        for begin, end in pairwise(np.unique(np.concatenate([low[first:last], high[first:last]]))):
-            inside = at_s[first:last][(low[first:last] <= begin) & (begin < high[first:last])]
+        for lower, upper in pairwise(np.unique(np.concatenate([low[first:last], high[first:last]]))):
+            inside = at_s[first:last][(low[first:last] <= lower) & (lower < high[first:last])]
             pairs = match_events(group, inside.tolist(), 0.0).pairs
             if pairs:
-                yield np.array([begin]), np.array([end]), [first_window + index for index, _ in pairs]
+                yield np.array([lower]), np.array([upper]), [first_window + index for index, _ in pairs]
 
 
 def _overlapping(windows: Sequence[Window]) -> Iterator[list[Window]]:
@@ -267,7 +277,7 @@ class Sweep:
         else:
             self.inv_files += 1
             self._inv_samples[outcome.rate_hz] += outcome.samples
-            self._add_in_vocabulary(outcome, [phrase_hits for _, phrase_hits in phrase_spans])
+            self._add_in_vocabulary(outcome, [spans for _, spans in phrase_spans])
 
     def wants(self, outcome: FileOutcome) -> bool:
         """Whether the file counts, so that its scores are needed. False for a rejected file."""
@@ -332,22 +342,22 @@ class Sweep:
             labels = tuple(label for label in labels if comparable_phrase(label.phrase) == self._phrase)
         self.inv_files += len(labels)
         label_steps = [self._accepted_steps(outcome, label) for label in labels]
-        compared_spans = [(comparable_phrase(name), phrase_hits) for name, phrase_hits in phrase_spans]
+        compared_spans = [(comparable_phrase(name), spans) for name, spans in phrase_spans]
         for phrase, label_indices in labels_by_phrase(labels):
-            matching_spans = [phrase_hits for name, phrase_hits in compared_spans if not phrase or name == phrase]
+            matching_spans = [spans for name, spans in compared_spans if not phrase or name == phrase]
             if not matching_spans:
                 continue
             low, high, ends = map(np.concatenate, zip(*matching_spans, strict=True))
             order = np.argsort(ends, kind="stable")
             at_s = ends[order] / outcome.engine_rate_hz
             windows = [label_window(labels[index], self.counting.tolerance_s) for index in label_indices]
-            for begin, end, matched in matched_spans(windows, at_s, low[order], high[order]):
-                for row in matched:
-                    for steps in label_steps[label_indices[row]]:
-                        steps.add(begin, end)
-                self._oov_spots.add(begin, end, -len(matched))
+            for lower, upper, window_indices in matched_spans(windows, at_s, low[order], high[order]):
+                for index in window_indices:
+                    for steps in label_steps[label_indices[index]]:
+                        steps.add(lower, upper)
+                self._oov_spots.add(lower, upper, -len(window_indices))
                 if self.counting.count_in_vocabulary:
-                    self._inv_spots.add(begin, end, len(matched))  # `det_at` subtracts all true accepts again
+                    self._inv_spots.add(lower, upper, len(window_indices))  # `det_at` subtracts all true accepts again
 
     def _accepted_steps(self, outcome: FileOutcome, label: LabelledPhrase | None = None) -> tuple[Steps, ...]:
         """The step functions that count the phrase where it is detected: that of all phrases, and its talker's. Notes
@@ -384,10 +394,10 @@ class Sweep:
         order = np.argsort(ends, kind="stable")
         low, high, lengths = low[order], high[order], lengths[order]
         edges = np.unique(np.concatenate([low, high]))
-        for begin, end in pairwise(edges):
-            covering = np.flatnonzero((low <= begin) & (begin < high))
-            if len(covering):
-                self._accepted_lengths.add(np.array([begin]), np.array([end]), int(lengths[covering[0]]))
+        for lower, upper in pairwise(edges):
+            spots = np.flatnonzero((low <= lower) & (lower < high))
+            if len(spots):
+                self._accepted_lengths.add(np.array([lower]), np.array([upper]), int(lengths[spots[0]]))
 
 
 @frozen

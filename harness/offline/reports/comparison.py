@@ -70,8 +70,9 @@ def _shared_warnings(shared: SharedFilesResult) -> Iterator[str]:
             f"in-vocabulary files in one evaluation only: {len(shared.only_first):,} in the first, "
             f"{len(shared.only_second):,} in the second; the comparison is over those in both"
         )
-    if shared.other_references:
-        yield f"files with different numbers of reference words: {shared.other_references:,}; the WER leaves them out"
+    if shared.differing_references:
+        count = f"{shared.differing_references:,}"
+        yield f"files with different numbers of reference words: {count}; the WER leaves them out"
     if shared.clusters == 1:
         yield "all files are in one cluster, so the spread between clusters is unknown"
 
@@ -80,8 +81,8 @@ def _shared_lines(shared: SharedFilesResult) -> Iterator[str]:
     discordance = shared.discordance
     yield f"On {discordance.total:,} files in both:"
     for name, errors, interval in (
-        ("A", shared.first_errors, shared.first),
-        ("B", shared.second_errors, shared.second),
+        ("A", shared.first_errors, shared.first_interval),
+        ("B", shared.second_errors, shared.second_interval),
     ):
         share = f"{percent(errors / discordance.total)}{_interval_text(percent_interval, interval)}"
         yield f"  {name}: {errors:,} wrong, {share}"
@@ -168,9 +169,9 @@ def as_json(comparison: EvaluationComparison) -> dict[str, Any]:
             "right_by_none": discordance.neither,
             "mcnemar_p": discordance.p,
             "a_wrong": shared.first_errors,
-            "a_wrong_95": shared.first,
+            "a_wrong_95": shared.first_interval,
             "b_wrong": shared.second_errors,
-            "b_wrong_95": shared.second,
+            "b_wrong_95": shared.second_interval,
             "difference": _difference_json(shared.difference),
             "clusters": shared.clusters or None,
             "only_in_a": len(shared.only_first),

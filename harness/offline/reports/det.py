@@ -304,13 +304,13 @@ ENDINGS = ("png", "svg")
 class Curve:
     """A curve with its name in the legend.
 
-    own: the point at which the engine ran, to be marked; None for none. chosen: the recommended point, which a page
+    as_run: the point at which the engine ran, to be marked; None for none. chosen: the recommended point, which a page
     marks; None for none.
     """
 
     name: str
     det: Det
-    own: PointFigures | None = None
+    as_run: PointFigures | None = None
     chosen: PointFigures | None = None
 
 
@@ -434,11 +434,11 @@ class _Picture:
         det, colour = curve.det, COLOURS[index % len(COLOURS)]
         hours = f"{number(det.hours.max())} h"
         label = f"{curve.name}: {det.files} utterances, {hours} (band: 95 %)"
-        if curve.own is not None:
-            own_x, own_y = self._places.place(curve.own)
+        if curve.as_run is not None:
+            as_run_x, as_run_y = self._places.place(curve.as_run)
             self._axes.plot(
-                min(own_x, self._places.right), own_y, "o", color=colour, markersize=8, clip_on=False, zorder=4,
-                label=None if index else f"as run: threshold {threshold_text(curve.own.threshold)}",
+                min(as_run_x, self._places.right), as_run_y, "o", color=colour, markersize=8, clip_on=False, zorder=4,
+                label=None if index else f"as run: threshold {threshold_text(curve.as_run.threshold)}",
             )  # fmt: skip
         x, best, low, high = self._places.steps(det)
         self._axes.fill_between(x, low, high, step="post", color=colour, alpha=0.18, linewidth=0)

@@ -93,12 +93,13 @@ def accuracy_table(table: EnginesTable) -> Table[EngineRow]:
                 "as_run",
                 "FR as run",
                 lambda row: (
-                    figures_json(row.own) | {"fa_per_hour_95": row.own_rate_interval, "fr_95": row.own_interval}
+                    figures_json(row.as_run)
+                    | {"fa_per_hour_95": row.as_run_rate_interval, "fr_95": row.as_run_interval}
                 ),
-                lambda row: percent(row.own.false_rejects),
+                lambda row: percent(row.as_run.false_rejects),
                 gives_way=3,
             ),
-            Field("", "FA/h as run", lambda row: number(row.own.per_hour), gives_way=3),
+            Field("", "FA/h as run", lambda row: number(row.as_run.per_hour), gives_way=3),
             Field("", "threshold", _threshold, gives_way=4),
             Field(
                 "at_most",

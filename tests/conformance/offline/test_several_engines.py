@@ -279,7 +279,7 @@ def test_labelled_phrases_have_clips_and_count_alike_at_their_own_threshold(here
         harness("evaluate", "-t", SCORES, "-t", SPOTS, "--long", "long.wav", "--by", "talker", "--html", "p.html")
     )
     engine = read_engines([here / "loudness-boom.log"], print)[0]
-    as_run = {key: phrase.known_s is None for key, phrase in engine.phrases.items()}
+    as_run = {key: phrase.detected_s is None for key, phrase in engine.phrases.items()}
     assert engine.missed_at(engine.as_run.threshold) == as_run == {("labelled", 0, 0): True, ("labelled", 0, 1): False}
     page = (here / "p.html").read_text()
     assert "“boom” at 0.400 s, talker x" in page

@@ -122,8 +122,8 @@ def test_a_torn_last_line_is_ignored_and_truncated(tmp_path: Path, left: int) ->
     journal_file = JournalFile(path)
     assert (len(journal_file), journal_file.torn, journal_file.ending) == (4, True, None)
     journal = Journal.reopen(path, HEADER)
-    assert journal.before is not None
-    assert len(journal.before) == 4
+    assert journal.earlier is not None
+    assert len(journal.earlier) == 4
     journal.append(OUTCOMES[-1], "again")
     journal.close(JournalMark.COMPLETE)
     assert JournalFile(path).complete

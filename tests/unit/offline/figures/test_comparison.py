@@ -185,7 +185,7 @@ def test_clusters_widen_what_talkers_decide() -> None:
     alone, clustered = known(compared(None)), known(compared(Clusters("folder")))
     assert clustered.clusters == 8
     assert known(clustered.difference).p > 10 * known(alone.difference).p
-    assert known(clustered.second)[1] > known(alone.second)[1]
+    assert known(clustered.second_interval)[1] > known(alone.second_interval)[1]
     assert known(clustered.difference).interval[1] <= 1
     by_talker = known(compared(Clusters(r"talker(\d)")))
     assert (by_talker.clusters, by_talker.difference) == (8, clustered.difference)
@@ -232,7 +232,7 @@ def test_word_errors_are_compared_on_the_same_files() -> None:
     )
     assert comparison.same_files is not None
     assert comparison.same_files.word_errors == (6, 9, 190)
-    assert comparison.same_files.other_references == 1
+    assert comparison.same_files.differing_references == 1
     assert known(comparison.same_files.words).difference == pytest.approx(-3 / 190)
     assert any("the WER leaves them out" in warning for warning in warnings_of(comparison))
     assert any("WER" in line for line in lines(comparison))
