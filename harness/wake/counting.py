@@ -151,6 +151,10 @@ def _pairs(windows: Sequence[Window], events: Sequence[tuple[int, float]]) -> tu
     return tuple(sorted((row, events[column][0]) for row, column in pairs))
 
 
+_NO_WINDOW, _PAIR, _NO_EVENT = range(3)
+"""Choices for a window and an event: to leave out the window, to pair both, to leave out the event."""
+
+
 def _match_in_order(
     ranges: Sequence[tuple[int, int]], times: Sequence[float], nears: Sequence[float]
 ) -> list[tuple[int, int]]:
@@ -161,8 +165,7 @@ def _match_in_order(
     # The best matching of the windows so far with the first j events: its number of pairs, and their cost.
     count = [0] * (len(times) + 1)
     cost = [0.0] * (len(times) + 1)
-    # The choices of the best matching so far, for each window and each event of its range. Leaving out the window is a
-    # 0, pairing both a 1, and leaving out the event a 2.
+    # The choices of the best matching so far, for each window and each event of its range.
     choices: list[bytearray] = []
     filled = 0
     for row, (first, last) in enumerate(ranges):
@@ -177,10 +180,11 @@ def _match_in_order(
             # Alternatives: no pair for this window among these events, or an earlier one of them.
             best_without = min((-count[event + 1], cost[event + 1]), (-count[event], cost[event]))
             if (-pair[0], pair[1]) < best_without:
-                choice[event - first] = 1
+                choice[event - first] = _PAIR
                 count[event + 1], cost[event + 1] = pair
             else:
-                choice[event - first] = 2 if (-count[event], cost[event]) < (-count[event + 1], cost[event + 1]) else 0
+                is_better_without_event = (-count[event], cost[event]) < (-count[event + 1], cost[event + 1])
+                choice[event - first] = _NO_EVENT if is_better_without_event else _NO_WINDOW
                 count[event + 1], cost[event + 1] = -best_without[0], best_without[1]
         choices.append(choice)
     return list(_trace_pairs(ranges, choices, len(times)))
@@ -194,9 +198,9 @@ def _trace_pairs(
     for row in range(len(ranges) - 1, -1, -1):
         first, last = ranges[row]
         event = min(upper_end, last) - 1
-        while event >= first and choices[row][event - first] == 2:
+        while event >= first and choices[row][event - first] == _NO_EVENT:
             event -= 1
-        if event >= first and choices[row][event - first] == 1:
+        if event >= first and choices[row][event - first] == _PAIR:
             yield row, event
             upper_end = event
         elif upper_end > event + 1 and event + 1 < last:

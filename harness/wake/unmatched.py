@@ -110,7 +110,9 @@ class UnmatchedEvents:
 
     def _with_review(self, event: UnmatchedWake) -> UnmatchedWake:
         review, reviewer = self._reviews.get(event.seq, (None, ""))
-        verdict, reviewed_by, clip = review or event.rule, reviewer if review else "", self._clips.get(event.seq)
+        verdict = review or event.rule
+        reviewed_by = reviewer if review else ""
+        clip = self._clips.get(event.seq)
         # Nearly always, and `replace` is slow.
         if (event.verdict, event.reviewed_by, event.clip) == (verdict, reviewed_by, clip):
             return event

@@ -10,7 +10,7 @@ from dataclasses import field
 from itertools import combinations
 
 from harness.base.grouping import group_by
-from harness.model import observation as seen_by
+from harness.model import observation as observations
 from harness.model import record as rows
 from harness.model.frozen import frozen
 from harness.model.scenario import TrialKind, WakeSettings
@@ -26,6 +26,14 @@ from harness.wake.wake_progress import DeviceWake, Rate, UnmatchedWake, WakeProg
 
 AttemptKey = tuple[str, int, int]
 """Id of the trial, take, attempt."""
+
+
+@frozen
+class _TakePlays:
+    """The plays of a trial that count: those of one take, by the name of the device."""
+
+    take: int
+    plays: dict[str, Play]
 
 
 class WakeFigures:
@@ -46,8 +54,8 @@ class WakeFigures:
         """Attempt → name of a device → play."""
         self._last_plays: dict[AttemptKey, dict[str, Play]] = {}
         """The plays of the attempt that ended last."""
-        self._counting_plays: dict[str, tuple[int, dict[str, Play]]] = {}
-        """Id of a trial → (take, name of a device → play)."""
+        self._counting_takes: dict[str, _TakePlays] = {}
+        """Id of a trial → its plays that count."""
 
     @property
     def settings(self) -> WakeSettings:
@@ -68,7 +76,7 @@ class WakeFigures:
             case rows.EngineStarted(boot_id=boot):
                 same_time, self._boot = boot == self._boot, boot
                 for attempt in list(self._running_plays):
-                    self._end_attempt(attempt, False, entry.wall_s)
+                    self._end_attempt(attempt, is_counted=False, wall_s=entry.wall_s)
                 self._utterances = Utterances()  # the clock of another run may begin at 0
                 for device in self._devices.values():
                     device.begin_run(entry.seq, self._utterances, same_time=same_time)
@@ -79,7 +87,8 @@ class WakeFigures:
                     play.row = stimulus.measured(play.row)
             case rows.AttemptFinished() as row:
                 is_counted = row.outcome is Outcome.COUNTED or self._is_missed_probe(row)
-                self._end_attempt((row.trial_id, row.take, row.attempt), is_counted, entry.wall_s)
+                attempt = row.trial_id, row.take, row.attempt
+                self._end_attempt(attempt, is_counted=is_counted, wall_s=entry.wall_s)
             case rows.TrialFinished() as row:
                 if row.outcome is Outcome.NO_WAKE:
                     self._add_missed_probe(row)
@@ -104,7 +113,7 @@ class WakeFigures:
             devices=tuple(device.snapshot() for device in self._devices.values()),
             unmatched=self._events.latest(),
             planned=len(self._trials),
-            counted=sum(not _has_missed_probe(plays) for _, plays in self._counting_plays.values()),
+            counted=sum(not _has_missed_probe(counting.plays) for counting in self._counting_takes.values()),
         )
 
     def sequential_snapshot(self) -> WakeProgress:
@@ -113,8 +122,8 @@ class WakeFigures:
 
     def plays(self, device: str) -> tuple[Play, ...]:
         """The plays of a device that count, one for each trial, in the order of the plan."""
-        entries = (self._counting_plays.get(trial_id) for trial_id in self._trials)
-        return tuple(entry[1][device] for entry in entries if entry is not None and device in entry[1])
+        takes = [self._counting_takes[trial_id] for trial_id in self._trials if trial_id in self._counting_takes]
+        return tuple(counting.plays[device] for counting in takes if device in counting.plays)
 
     def plays_by_trial(self) -> Mapping[str, list[Play]]:
         """Id of a trial → its plays that count, one for each device."""
@@ -179,7 +188,7 @@ class WakeFigures:
             self._devices[target.device].begin_attempt(play)
         self._running_plays[row.trial_id, row.take, row.attempt] = plays
 
-    def _end_attempt(self, attempt: AttemptKey, is_counted: bool, wall_s: float) -> None:
+    def _end_attempt(self, attempt: AttemptKey, *, is_counted: bool, wall_s: float) -> None:
         """Ends the plays of an attempt. If they count, they replace those of an earlier take of the trial."""
         plays = self._running_plays.pop(attempt, None)
         if plays is None:
@@ -188,19 +197,22 @@ class WakeFigures:
         trial_id, take, _ = attempt
         if is_counted:
             self._exclude_earlier_take(trial_id, take)
-            for device, play in self._counting_plays.pop(trial_id, (take, {}))[1].items():
-                self._devices[device].exclude(play)  # a probe that was repeated
-            self._counting_plays[trial_id] = take, plays
+            if trial_id in self._counting_takes:  # an earlier attempt of this take: a probe that was repeated
+                self._exclude_plays(trial_id)
+            self._counting_takes[trial_id] = _TakePlays(take, plays)
         for device, play in plays.items():
-            self._devices[device].finish_attempt(play, is_counted, wall_s)
+            self._devices[device].finish_attempt(play, is_counted=is_counted, wall_s=wall_s)
 
     def _exclude_earlier_take(self, trial_id: str, take: int) -> None:
         """Removes the plays of the earlier take of a trial, which this take replaces."""
-        earlier = self._counting_plays.get(trial_id)
-        if earlier is not None and earlier[0] < take:
-            del self._counting_plays[trial_id]
-            for device, play in earlier[1].items():
-                self._devices[device].exclude(play)
+        counting = self._counting_takes.get(trial_id)
+        if counting is not None and counting.take < take:
+            self._exclude_plays(trial_id)
+
+    def _exclude_plays(self, trial_id: str) -> None:
+        """Removes the plays of a trial that count."""
+        for device, play in self._counting_takes.pop(trial_id).plays.items():
+            self._devices[device].exclude(play)
 
     def _is_missed_probe(self, row: rows.AttemptFinished) -> bool:
         """Whether an attempt was a probe that some device missed although it was played completely."""
@@ -210,8 +222,10 @@ class WakeFigures:
 
     def _add_missed_probe(self, row: rows.TrialFinished) -> None:
         """Records for each device that missed a probe in all attempts that nothing proves that it listened."""
-        _, plays = self._counting_plays.get(row.trial_id, (0, {}))
-        for name, play in plays.items():
+        counting = self._counting_takes.get(row.trial_id)
+        if counting is None:
+            return
+        for name, play in counting.plays.items():
             if play.kind is TrialKind.PROBE and play.reading.hit is None:
                 self._devices[name].proofs.add_missed_probe(play.started.at_s if play.started else 0.0)
 
@@ -221,7 +235,7 @@ class WakeFigures:
         name = self._device_by_source.get(observation.source)
         device = self._devices.get(name) if name is not None else None
         match observation:
-            case seen_by.Wake() if name is not None and device is not None:  # most observations
+            case observations.Wake() if name is not None and device is not None:  # most observations
                 plays_only = row.trial_id is not None and row.trial_id not in self._trials
                 event = HeardWake(
                     seq=entry.seq,
@@ -237,59 +251,59 @@ class WakeFigures:
                 )
                 self._utterances.add_wake(name, observation.at.at_s)
                 device.add_report(event)
-            case seen_by.StimulusStarted() | seen_by.StimulusEnded():
+            case observations.StimulusStarted() | observations.StimulusEnded():
                 self._update_sound(observation, self._plays_of(row))
-            case seen_by.StimulusHeard():
+            case observations.StimulusHeard():
                 for device in self._devices.values():
                     device.set_found_start(observation)
-            case seen_by.HostStalled():
+            case observations.HostStalled():
                 for device in self._devices.values():
                     device.add_stall(observation)
-            case seen_by.SpeechStarted() | seen_by.Earcon():
-                if isinstance(observation, seen_by.SpeechStarted):
+            case observations.SpeechStarted() | observations.Earcon():
+                if isinstance(observation, observations.SpeechStarted):
                     self._utterances.begin_speech(observation.source, observation.at.at_s)
                 for device in self._devices.values():
                     device.add_sound(observation.source, observation.at, row.trial_id)
-            case seen_by.SpeechEnded():
+            case observations.SpeechEnded():
                 self._utterances.end_speech(observation.source, observation.at.at_s)
             case _ if name is not None and device is not None:
                 self._observe_device(device, observation, self._plays_of(row).get(name))
             case _:
                 pass  # It concerns no device that listens.
 
-    def _observe_device(self, device: DeviceFigures, observation: seen_by.Observation, play: Play | None) -> None:
+    def _observe_device(self, device: DeviceFigures, observation: observations.Observation, play: Play | None) -> None:
         """Applies an observation of one device. play: its play in the attempt to which the observation is credited."""
         match observation:
-            case seen_by.Transcript(final=True) | seen_by.Intent():
+            case observations.Transcript(final=True) | observations.Intent():
                 if play is not None and play.state is PlayState.RUNNING:
                     play.words.append(observation)
-            case seen_by.ListeningProved():
+            case observations.ListeningProved():
                 device.absences.pop(observation.source, None)
                 device.proofs.own.add(observation)
                 device.apply_proofs()
-            case seen_by.Status(state=state):
+            case observations.Status(state=state):
                 self._utterances.add_status(device.device, observation)
-                if state in (seen_by.DeviceState.STARTED, seen_by.DeviceState.GONE):
+                if state in (observations.DeviceState.STARTED, observations.DeviceState.GONE):
                     device.add_cut(observation.at.at_s)
                 elif state in device.listening_states:
                     device.proofs.own.add(
-                        seen_by.ListeningProved(observation.source, observation.at, seen_by.Proof.STATUS)
+                        observations.ListeningProved(observation.source, observation.at, observations.Proof.STATUS)
                     )
                     device.apply_proofs()
-                if state is seen_by.DeviceState.GONE:
+                if state is observations.DeviceState.GONE:
                     device.absences[observation.source] = observation.detail or "the device is gone"
                 else:
                     device.absences.pop(observation.source, None)
                     device.lost_links.pop(observation.source, None)
                 device.changed = True
-            case seen_by.LinkLost(what=problem):
+            case observations.LinkLost(what=problem):
                 self._utterances.end_speech(device.device, observation.at.at_s)
                 device.add_cut(observation.at.at_s)
                 device.lost_links[observation.source], device.changed = problem, True
-            case seen_by.LinkBack():
+            case observations.LinkBack():
                 device.lost_links.pop(observation.source, None)
                 device.changed = True
-            case seen_by.ClockFitted(error_s=error_s):
+            case observations.ClockFitted(error_s=error_s):
                 device.clock_error_s, device.changed = error_s, True
             case _:
                 pass  # Log lines, responses and meters do not change wake statistics.
@@ -300,13 +314,13 @@ class WakeFigures:
         return self._running_plays.get(attempt) or self._last_plays.get(attempt) or {}
 
     def _update_sound(
-        self, observation: seen_by.StimulusStarted | seen_by.StimulusEnded, plays: Mapping[str, Play]
+        self, observation: observations.StimulusStarted | observations.StimulusEnded, plays: Mapping[str, Play]
     ) -> None:
         """Sets the start or the end of the running plays whose sound this player plays."""
         for name, play in plays.items():
             if play.target.player != observation.source or play.state is not PlayState.RUNNING:
                 continue
-            if isinstance(observation, seen_by.StimulusStarted):
+            if isinstance(observation, observations.StimulusStarted):
                 self._devices[name].begin_sound(play, observation)
             else:
                 play.ended, play.audio_end_s = observation.at, observation.audio_s

@@ -140,12 +140,12 @@ class DeviceFigures:
         """Adds a report of a wake event."""
         self.changed = True
         if not self._merger.several:  # each report is an event
-            self._place_event(report, False)
+            self._place_event(report, was_shown=False)
             return
         removed, new = self._merger.add(report)
         shown_seqs = {event.seq for event in removed if self._forget_event(event)}
         for event in new:
-            self._place_event(event, event.seq in shown_seqs)
+            self._place_event(event, was_shown=event.seq in shown_seqs)
 
     def _forget_event(self, event: HeardWake) -> bool:
         """Removes an event, which others replace. Returns whether it was shown as unmatched."""
@@ -161,13 +161,14 @@ class DeviceFigures:
                 self._assign_events(play)
         return was_shown
 
-    def _place_event(self, event: HeardWake, was_shown: bool) -> None:
+    def _place_event(self, event: HeardWake, *, was_shown: bool) -> None:
         """Adds an event to its play or to the strays, and updates the results that this may change.
 
         was_shown: whether it was shown as unmatched before, as it is or as an event that it replaces.
         """
         # Each report can place it: the best time may lie just beyond a play.
-        play = self._play_of(event) or next(filter(None, map(self._play_of, event.reports)), None)
+        plays = map(self._play_of, (event, *event.reports))
+        play = next((play for play in plays if play is not None), None)
         if self._merger.several:
             self._play_by_seq[event.seq] = play
         if not event.plays_only or play is not None:
@@ -224,7 +225,7 @@ class DeviceFigures:
         self.changed = True
         self._claim_strays(play)
 
-    def finish_attempt(self, play: Play, is_counted: bool, wall_s: float) -> None:
+    def finish_attempt(self, play: Play, *, is_counted: bool, wall_s: float) -> None:
         """Ends an attempt. is_counted: whether it counts. wall_s: Unix time of the row."""
         if play.started is not None:
             self._reorder_events(play)
@@ -258,7 +259,7 @@ class DeviceFigures:
                 if not event.plays_only:  # `_place_event` counts it again
                     self._event_count -= 1
                 self._events.drop(event.seq)
-                self._place_event(event, False)
+                self._place_event(event, was_shown=False)
             else:
                 self._recent_strays.append(event)
 
@@ -272,7 +273,7 @@ class DeviceFigures:
                 self._event_count -= 1
                 play.remove(event.seq)
                 self._events.drop(event.seq)
-                self._place_event(event, False)
+                self._place_event(event, was_shown=False)
 
     def exclude(self, play: Play) -> None:
         """Takes a play out of the results that was interrupted, or that a later take replaces."""
@@ -460,7 +461,7 @@ class DeviceFigures:
                 self._assign_events(play)
                 return
 
-    def _assign_events(self, play: Play, new: bool = False) -> None:
+    def _assign_events(self, play: Play, *, new: bool = False) -> None:
         """Assigns the events around a play that was heard completely, and updates the results of the plays concerned.
 
         new: whether the play is in no sum yet.
@@ -485,7 +486,7 @@ class DeviceFigures:
             if not event.plays_only and _has_place(play, event)
         ]
         assignments = assign_events(plays, loose, next(earlier_s, -math.inf))
-        homeless = self._move_events(assignments, broken)
+        released_events = self._move_events(assignments, broken)
         woke: list[tuple[Play, HeardWake]] = []
         for other in plays:
             if other is not play and assignments[other] == other.assignment:
@@ -499,9 +500,9 @@ class DeviceFigures:
             else:
                 for event in other.events:
                     self._put_unmatched(event, other, exposed=False)
-        for event in homeless:
+        for event in released_events:
             self._event_count -= 1
-            self._place_event(event, True)
+            self._place_event(event, was_shown=True)
         for other, hit in woke:
             self._update_exposure(
                 [*self._proofs_of_runs[other.run_index].add_woken(other.target.connection, hit.at), *self._recent_plays]
@@ -513,7 +514,7 @@ class DeviceFigures:
         broken: interrupted plays, which keep the events that the other plays do not take.
         """
         new_plays = {event.seq: new_play for new_play, assignment in assignments.items() for event in assignment.every}
-        homeless: list[HeardWake] = []
+        released_events: list[HeardWake] = []
         placed = [(play, event) for play in (*assignments, *broken) for event in play.events]
         for play, event in (*placed, *((None, event) for event in self._recent_strays.copy())):
             new_play = new_plays.get(event.seq, None if play in assignments else play)
@@ -526,14 +527,14 @@ class DeviceFigures:
             else:
                 play.remove(event.seq)
             if new_play is None:
-                homeless.append(event)
+                released_events.append(event)
                 continue
             new_play.add(event, place_s)
             if self._merger.several:
                 self._play_by_seq[event.seq] = new_play
-        return homeless
+        return released_events
 
-    def _update_reading(self, play: Play, new: bool = False) -> None:
+    def _update_reading(self, play: Play, *, new: bool = False) -> None:
         """Updates the result of a play that counts. new: whether it is in no sum yet."""
         self._remove_result(play)
         if not new:
@@ -541,7 +542,7 @@ class DeviceFigures:
         play.reading = reading = reading_of(play, self._listening_spans(play))
         self._totals.add(play, 1)
         for event, exposed in zip(reading.unmatched, reading.exposed, strict=True):
-            self._put_unmatched(event, play, exposed)
+            self._put_unmatched(event, play, exposed=exposed)
         if reading.delay is not None and play.kind is not TrialKind.PROBE:
             self._delays[id(play)] = reading.delay
         if play.was_answered:
@@ -563,7 +564,7 @@ class DeviceFigures:
         if self._delays.pop(id(play), None) is not None:
             self._delay_figures = None
 
-    def _put_unmatched(self, event: HeardWake, play: Play | None, exposed: bool, pending: bool = False) -> None:
+    def _put_unmatched(self, event: HeardWake, play: Play | None, *, exposed: bool, pending: bool = False) -> None:
         """Shows an event as unmatched. exposed: it fell into exposure. pending: its attempt still runs."""
         utterances = next(spoken for first, spoken in reversed(self._utterances_of_runs) if first <= event.seq)
         rule, why = utterances.explain_wake(self.device, event.at.at_s)

@@ -410,7 +410,7 @@ def assign_events(
             if event not in assignment.expected:
                 line.append((place_s - origin_s, event, play if is_inside else None))
     line += [(place_s - origin_s, event, None) for place_s, event in loose]
-    placed, strays = _find_homes(line, windows)
+    placed, strays = _plays_of_events(line, windows)
     other_windows = tuple(_shift_window(window, origin_s) for play in plays for window in play.other_windows)
     starts_s = [window.start_s for window in (*(window for window, _ in windows), *other_windows)]
     earliest_s = min([*starts_s, *(at_s for at_s, _, _ in placed)], default=math.inf)
@@ -448,7 +448,7 @@ def assign_events(
     return assignments
 
 
-def _find_homes(
+def _plays_of_events(
     line: Sequence[tuple[float, HeardWake, Play | None]], windows: Sequence[tuple[Window, Play]]
 ) -> tuple[list[tuple[float, HeardWake, Play]], list[tuple[float, HeardWake]]]:
     """The events in the order of their times, each with the play to which it belongs; and the strays, which have none.
@@ -458,16 +458,16 @@ def _find_homes(
     placed: list[tuple[float, HeardWake, Play]] = []
     strays: list[tuple[float, HeardWake]] = []
     for at_s, event, owner in sorted(line, key=lambda entry: entry[0]):
-        home = owner
+        event_play = owner
         # In the window of an earlier play, an event belongs to that one, although a later play has begun.
         for window, play in windows:
             if window.start_s <= at_s <= window.end_s:
-                home = play
+                event_play = play
                 break
-        if home is None:
+        if event_play is None:
             strays.append((at_s, event))
         else:
-            placed.append((at_s, event, home))
+            placed.append((at_s, event, event_play))
     return placed, strays
 
 
