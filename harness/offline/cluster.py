@@ -160,7 +160,7 @@ def run_on_cluster(
         try:
             workers = ClusterWorkers(link, on_line)
             facts = workers.await_workers(order, stop)
-            order = replace(order, likeness=facts_hash(facts))
+            order = replace(order, expected_facts=facts_hash(facts))
             with journal(facts) as writer:
                 cluster_run = _ClusterRun(
                     order=order,

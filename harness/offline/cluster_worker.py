@@ -39,8 +39,8 @@ class ClusterOrder:
     run: id of this run of the evaluation. A worker keeps the engine until that run ends. version: version of the
     harness that runs the evaluation; a worker with another version refuses the order.
 
-    probes: groups of paths. A worker must be able to open at least one path of each group. likeness: `facts_hash` of
-    the engine that a worker must have; "" before it is known.
+    probes: groups of paths. A worker must be able to open at least one path of each group. expected_facts: `facts_hash`
+    of the engine that a worker must have; "" before it is known.
 
     proven: whether the engine has already played a file somewhere. If a file then ends the engine, the file is at
     fault.
@@ -51,7 +51,7 @@ class ClusterOrder:
     evaluation: Evaluation
     limits: WorkerLimits
     probes: tuple[tuple[str, ...], ...] = ()
-    likeness: str = ""
+    expected_facts: str = ""
     proven: bool = False
 
     def encode(self) -> bytes:
@@ -218,9 +218,9 @@ class EngineHost:
             unreadable = order.unreadable_probe()
             if unreadable:
                 return unreadable
-            if order.likeness and facts_hash(self.facts) != order.likeness:
+            if order.expected_facts and facts_hash(self.facts) != order.expected_facts:
                 return f"its engine differs: version {self.facts.version}, fingerprint {self.facts.fingerprint[:12]}"
-            self._accepted = bool(order.likeness)
+            self._accepted = bool(order.expected_facts)
         return ""
 
     def play(self, files: Sequence[ListedFile], *, proven: bool) -> dict[str, Any]:

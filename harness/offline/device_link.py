@@ -235,7 +235,7 @@ class DeviceLink:
     def restart(self) -> None:
         """Restarts the device with cleared state. Returns when the device has reported its start. EngineError if it
         does not within RESTART_WITHIN_S."""
-        mark = self._observation_count()
+        earlier_count = self._observation_count()
         deadline_s = time.monotonic() + RESTART_WITHIN_S
         while time.monotonic() < deadline_s:
             try:
@@ -243,7 +243,7 @@ class DeviceLink:
             except DeviceError as error:
                 raise self._error(f"cannot be restarted: {error.what}", error.remedy) from error
             # The report may be lost on a noisy line.
-            if self._wait_for(lambda: any(map(_is_start, self._since(mark))), RESTART_RETRY_S):
+            if self._wait_for(lambda: any(map(_is_start, self._since(earlier_count))), RESTART_RETRY_S):
                 self._settling_until_s = time.monotonic() + RESTART_WITHIN_S
                 return
         raise self._error(f"did not restart within {exact(RESTART_WITHIN_S)} s", "Reset the device by hand")
@@ -265,9 +265,9 @@ class DeviceLink:
         waveform = Waveform((samples / _PCM16).astype(np.float32), self.rate_hz)
         lost_events_before = self.about().lost_events
         while True:
-            mark = self._observation_count()
-            ended = self._play_once(waveform, mark)
-            observations = self._since(mark)
+            earlier_count = self._observation_count()
+            ended = self._play_once(waveform, earlier_count)
+            observations = self._since(earlier_count)
             starts = (observation for observation in observations if isinstance(observation, StimulusStarted))
             started = next(starts, None)
             if ended is not None and ended.complete and started is not None:
@@ -286,9 +286,9 @@ class DeviceLink:
             self._observations.clear()
         return started, ended, wakes
 
-    def _play_once(self, waveform: Waveform, mark: int) -> StimulusEnded | None:
-        """Plays a sound and returns its end; None if the device refuses it because it has just restarted. mark: number
-        of earlier observations."""
+    def _play_once(self, waveform: Waveform, earlier_count: int) -> StimulusEnded | None:
+        """Plays a sound and returns its end; None if the device refuses it because it has just restarted.
+        earlier_count: number of earlier observations."""
         self._plays += 1
         play_id = f"offline.{self._plays}"
         try:
@@ -299,23 +299,25 @@ class DeviceLink:
             raise self._error(f"does not accept sound: {error.what}", error.remedy) from error
 
         def ended() -> StimulusEnded | None:
-            endings = (observation for observation in self._since(mark) if isinstance(observation, StimulusEnded))
+            endings = (
+                observation for observation in self._since(earlier_count) if isinstance(observation, StimulusEnded)
+            )
             return next((ending for ending in endings if ending.play_id == play_id), None)
 
-        progress = self._progress_count(mark)
+        progress = self._progress_count(earlier_count)
         while not self._wait_for(lambda: ended() is not None, NO_PROGRESS_S):
-            if self._progress_count(mark) == progress:
+            if self._progress_count(earlier_count) == progress:
                 self._driver.stop()
                 raise self._error(
                     f"hangs: it has acknowledged nothing for {exact(NO_PROGRESS_S)} s", "Reset the device"
                 )
-            progress = self._progress_count(mark)
+            progress = self._progress_count(earlier_count)
         return ended()
 
-    def _progress_count(self, mark: int) -> int:
-        """Number of observations since a mark that prove that the device takes sound."""
+    def _progress_count(self, earlier_count: int) -> int:
+        """Number of observations, after the first earlier_count, that prove that the device takes sound."""
         signs = ListeningProved | StimulusStarted
-        return sum(isinstance(observation, signs) for observation in self._since(mark))
+        return sum(isinstance(observation, signs) for observation in self._since(earlier_count))
 
     def _record(self, observation: Observation) -> None:
         """Called on the driver's threads."""
@@ -334,9 +336,9 @@ class DeviceLink:
         with self._changed:
             return len(self._observations)
 
-    def _since(self, mark: int) -> list[Observation]:
+    def _since(self, earlier_count: int) -> list[Observation]:
         with self._changed:
-            return self._observations[mark:]
+            return self._observations[earlier_count:]
 
     def _wait_for(self, holds: Callable[[], bool], limit_s: float) -> bool:
         with self._changed:

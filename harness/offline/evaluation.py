@@ -179,10 +179,10 @@ class EvaluationRunner:
         on_outcome = self._print_events if self._verbose >= 3 else None
         try:
             self._play(self._evaluation, self._files, self._open_journal, on_outcome)
-        except (HarnessError, KeyboardInterrupt) as error:
+        except (HarnessError, KeyboardInterrupt):
             self._screen.clear()
             if self._header is not None:
-                self._write_after(error)
+                self._write_partial_log()
             raise
         self._screen.clear()
         return self._report_results()
@@ -286,8 +286,8 @@ class EvaluationRunner:
         for event in file_events(outcome, judge_file(outcome, self._header.counting), file.listed):
             self._screen.print_event(event_line(event))
 
-    def _write_after(self, error: BaseException) -> None:
-        """Writes the partial log after an error. A second error is a warning; the first one sets the exit status."""
+    def _write_partial_log(self) -> None:
+        """Writes the partial log after an error. Another error is a warning; the first one sets the exit status."""
         try:
             self._output.write()
         except HarnessError as another:

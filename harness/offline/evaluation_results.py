@@ -40,10 +40,10 @@ Columns = Mapping[str, Labels]
 
 def read_engines(logs: Sequence[Path], warn: Callable[[str], None]) -> list[EvaluatedEngine]:
     """Reads evaluations by their logs or journals; InputError for a log without its journal."""
-    return list(_named_engines([_journal(log) for log in logs], logs, warn))
+    return list(_named_engines([_journal_of_log(log) for log in logs], logs, warn))
 
 
-def _journal(log: Path) -> JournalFile:
+def _journal_of_log(log: Path) -> JournalFile:
     path = log if log.suffix == ".jsonl" else journal_of(log)
     if not path.is_file():
         raise InputError(
@@ -103,7 +103,7 @@ def _engine_of(
         name=name,
         log=log,
         journal=journal,
-        counted=figures_of(tally, header.counting),
+        figures=figures_of(tally, header.counting),
         sweep=sweep,
         no_scores=no_scores,
         phrases=phrases,
@@ -153,14 +153,14 @@ def phrase_ends(engine: EvaluatedEngine, columns: Columns) -> tuple[Ends, bool]:
     If it was not, the ends of speech that the harness finds in at most MAX_TIMED recordings, spread evenly over the
     lists. Their times are those of the sound as played, so a changed speed is divided out.
     """
-    stated = {
+    stated_ends = {
         key: MeasuredDuration(phrase.label.end_s) for key, phrase in engine.phrases.items() if phrase.label is not None
     }
     for index, text in enumerate(columns.get(PHRASE_END, {}).get(ListKind.INV, ())):
         if text:
-            stated[ListKind.INV.value, index, -1] = MeasuredDuration(float(text) / _speed(engine, index))
-    if stated:
-        return stated, True
+            stated_ends[ListKind.INV.value, index, -1] = MeasuredDuration(float(text) / _speed(engine, index))
+    if stated_ends:
+        return stated_ends, True
     header = engine.journal.header
     paths: list[tuple[SpokenKey, str]] = []
     for entry in engine.journal.outcomes():
@@ -204,8 +204,8 @@ def table_of(engines: Sequence[EvaluatedEngine], target: SweepTarget | None, col
     first = engines[0]
     header = first.journal.header
     clustered_by, talker = header.talkers.column, talker_of(header.talkers)
-    timed = any(phrase.detected_s for phrase in first.phrases.values())
-    ends, stated = phrase_ends(first, columns) if timed else ({}, False)
+    has_times = any(phrase.detected_s for phrase in first.phrases.values())
+    ends, are_stated = phrase_ends(first, columns) if has_times else ({}, False)
     clusters = {}
     conditions = len(header.evaluation.conditions)
     if clustered_by or conditions > 1:
@@ -217,7 +217,7 @@ def table_of(engines: Sequence[EvaluatedEngine], target: SweepTarget | None, col
             clusters[kind, number, label_index] = cluster
         clustered_by = clustered_by or "file"
     return engines_table(
-        engines, target, ends=ends, ends_are_labels=stated, clusters=clusters, clustered_by=clustered_by
+        engines, target, ends=ends, ends_are_labels=are_stated, clusters=clusters, clustered_by=clustered_by
     )
 
 

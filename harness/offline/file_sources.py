@@ -72,18 +72,18 @@ def collect_files(place: str, encoding: str | None = None) -> CollectedFiles:
     """
     if place == "-":
         lines = io.TextIOWrapper(sys.stdin.buffer, "utf-8-sig", errors="surrogateescape", newline="\n")
-        return _of_names(place, [line.rstrip("\r\n") for line in lines if line.strip()])
+        return _files_of_names(place, [line.rstrip("\r\n") for line in lines if line.strip()])
     lower = place.lower()
     path = Path(place)
     if path.is_dir():
-        return _of_names(place, list(_sounds_below(place)))
+        return _files_of_names(place, list(_sounds_below(place)))
     if path.is_file():
         if _is_sound(place):
-            return _of_names(place, [place])
+            return _files_of_names(place, [place])
         if lower.endswith(".zip"):
-            return _of_zip(place)
+            return _files_of_zip(place)
         if lower.endswith(MANIFESTS):
-            return _of_manifest(place, encoding)
+            return _files_of_manifest(place, encoding)
     if lower.endswith(_TAR):
         remedy = f"Unpack the archive with `tar xf {place}`, then use the folder"
         raise InputError("sound files in a tar archive cannot be read directly", place=Place(place), remedy=remedy)
@@ -91,7 +91,7 @@ def collect_files(place: str, encoding: str | None = None) -> CollectedFiles:
         names = [name for entry in sorted(glob.glob(place, recursive=True)) for name in _sounds_of_match(entry)]
         if not names:
             raise InputError("no sound file matches this pattern", place=Place(place), remedy="Check it with `ls`")
-        return _of_names(place, names)
+        return _files_of_names(place, names)
     if path.is_file():
         endings = f"{', '.join(SOUND_ENDINGS[:2])}, .zip or {', '.join(MANIFESTS)}"
         remedy = f"Use -i or --oov for a list of files. This option takes a folder, {endings}"
@@ -99,7 +99,7 @@ def collect_files(place: str, encoding: str | None = None) -> CollectedFiles:
     raise InputError("there is no such file or folder", place=Place(place), remedy=similar_path(path))
 
 
-def _of_names(place: str, names: Sequence[str]) -> CollectedFiles:
+def _files_of_names(place: str, names: Sequence[str]) -> CollectedFiles:
     """The recordings with their folders as a column. InputError for no names, or for one that no list can hold."""
     if not names:
         raise InputError(
@@ -139,7 +139,7 @@ def _is_sound(name: str) -> bool:
     return name.lower().endswith((*SOUND_ENDINGS, *OTHER_SOUND_ENDINGS))
 
 
-def _of_zip(place: str) -> CollectedFiles:
+def _files_of_zip(place: str) -> CollectedFiles:
     """The sounds in an archive. Their names are addresses by which they can be read in place."""
     try:
         with zipfile.ZipFile(place) as archive:
@@ -148,12 +148,12 @@ def _of_zip(place: str) -> CollectedFiles:
         raise InputError(
             f"this archive cannot be read: {error}", place=Place(place), remedy="Create the archive again"
         ) from error
-    files = _of_names(place, inside)
+    files = _files_of_names(place, inside)
     names = tuple(f"zip://{name}::file://{os.path.abspath(place)}" for name in inside)
     return CollectedFiles(place, names, files.columns)
 
 
-def _of_manifest(place: str, encoding: str | None) -> CollectedFiles:
+def _files_of_manifest(place: str, encoding: str | None) -> CollectedFiles:
     """The recordings of a manifest, with its other columns. InputError for a row without a recording."""
     table = read_manifest(place, encoding)
     audio, text = column_of(table.header, AUDIO), column_of(table.header, TEXT)
@@ -162,7 +162,7 @@ def _of_manifest(place: str, encoding: str | None) -> CollectedFiles:
     for row in table.rows:
         if not row.cells.get(audio):
             raise InputError(f"the column {audio} is empty", place=Place(place, row.line), remedy=_MANIFEST_REMEDY)
-    files = _of_names(place, [row.cells[audio] for row in table.rows])
+    files = _files_of_names(place, [row.cells[audio] for row in table.rows])
     columns = {name: tuple(row.cells.get(name, "") for row in table.rows) for name in table.header}
     texts = columns[text] if text is not None else ()
     other_columns = {name: values for name, values in columns.items() if name and name != audio}

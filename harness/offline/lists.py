@@ -51,13 +51,13 @@ class _FileColumns:
     - bases: the folders in which relative names were found, shared by all kinds. A name with base 0 is absolute or an
       address.
     - names: joined bytes of all names. With references, there are two names for each file.
-    - keys: _KEY_BYTES bytes for each file, until `_mark_repeated`; rejected: an index in _REASONS for each, after it.
+    - keys: _KEY_BYTES bytes for each file, until `_mark_repeated`; reasons: an index in _REASONS for each, after it.
     - labels: for each file, its labelled phrases; empty without labels.
     """
 
     def __init__(self, kind: ListKind, bases: list[bytes]) -> None:
         self.kind, self.bases = kind, bases
-        self.names, self.keys, self.rejected = bytearray(), bytearray(), bytearray()
+        self.names, self.keys, self.reasons = bytearray(), bytearray(), bytearray()
         self._ends, self._lines, self._sizes = array("Q"), array("Q"), array("Q")
         self._base_indices = array("H")
         self._with_reference = kind is ListKind.REFERENCED
@@ -90,7 +90,7 @@ class _FileColumns:
             path=os.fsdecode(path),
             line=self._lines[number],
             reference=os.fsdecode(self._name(index + 1)[1]) if self._with_reference else "",
-            rejected=_REASONS[self.rejected[number]],
+            rejected=_REASONS[self.reasons[number]],
             labels=self.labels[number] if self.labels else (),
             size=self._sizes[number],
         )
@@ -154,21 +154,21 @@ def _columns_in_conditions(
         return columns
     repeats = len(conditions)
 
-    def each_repeated(values: Sequence[str]) -> Sequence[str]:
+    def repeat_each(values: Sequence[str]) -> Sequence[str]:
         return LazySequence(repeats * len(values), lambda index: values[index // repeats])
 
-    def all_repeated(count: int, values: Sequence[str]) -> Sequence[str]:
+    def repeat_all(count: int, values: Sequence[str]) -> Sequence[str]:
         return LazySequence(repeats * count, lambda index: values[index % repeats])
 
     all_columns = {
-        name: {kind: each_repeated(values) for kind, values in by_kind.items()} for name, by_kind in columns.items()
+        name: {kind: repeat_each(values) for kind, values in by_kind.items()} for name, by_kind in columns.items()
     }
     condition_columns = {CONDITION: [condition.label() for condition in conditions]}
     condition_columns |= {
         name: [dict(condition.axes).get(name, "") for condition in conditions] for name, _ in conditions[0].axes
     }
     return all_columns | {
-        name: {kind: all_repeated(count, values) for kind, count in files.items()}
+        name: {kind: repeat_all(count, values) for kind, count in files.items()}
         for name, values in condition_columns.items()
     }
 
@@ -191,7 +191,7 @@ def _mark_repeated(kinds: Sequence[_FileColumns]) -> None:
         marks[order[np.repeat(in_both, lasts - firsts + 1)]] = _BOTH
     start = 0
     for columns in kinds:
-        columns.rejected = bytearray(marks[start : start + len(columns)].tobytes())
+        columns.reasons = bytearray(marks[start : start + len(columns)].tobytes())
         columns.keys = bytearray()
         start += len(columns)
 
@@ -223,7 +223,7 @@ class _FileFinder:
         self._stores: set[str] = set()
         self._real_folders: dict[bytes, bytes] = {}
 
-    def of_list(self, folder: bytes | None) -> tuple[int, ...]:
+    def lookup_folders(self, folder: bytes | None) -> tuple[int, ...]:
         """Indices of the folders in which names of a list are looked up: the current folder, then that of the list.
         folder: the folder of the list; None for a pipe."""
         if folder is None:
@@ -350,7 +350,7 @@ def read_lists(
             lists.append(reader.read())
             if isinstance(source, CollectedFiles):
                 columns.labels += source.labels
-            used_bases = [base for base in reader.folders if base in reader.used]
+            used_bases = [base for base in reader.folders if base in reader.used_folders]
             bases |= dict.fromkeys(os.fsdecode(finder.bases[base]) for base in used_bases)
     _mark_repeated(files_by_kind)
     counts = {columns.kind: len(columns) for columns in files_by_kind}
@@ -420,7 +420,7 @@ _TABLES = tuple(ending for ending in MANIFESTS if ending != ".csv")
 
 
 class _ListReader:
-    """Reads one list, or collected files, into columns. used: indices of the folders in which names were found."""
+    """Reads one list, or collected files, into columns. used_folders: indices of folders in which names were found."""
 
     def __init__(self, source: str | CollectedFiles, finder: _FileFinder, columns: _FileColumns) -> None:
         self._collected = source if isinstance(source, CollectedFiles) else None
@@ -428,7 +428,7 @@ class _ListReader:
         self._finder, self._columns = finder, columns
         self._digest = hashlib.sha256()
         self.folders: tuple[int, ...] = ()
-        self.used: set[int] = set()
+        self.used_folders: set[int] = set()
         self._problems: list[InputError] = []
 
     def read(self) -> ListFacts:
@@ -451,10 +451,10 @@ class _ListReader:
         """Opens the list, or the names of collected files as a list. Sets `folders`."""
         if self._collected is None:
             file = _open_list(self._name)
-            self.folders = self._finder.of_list(_folder_of_list(self._name))
+            self.folders = self._finder.lookup_folders(_folder_of_list(self._name))
             return file
         folder = self._collected.folder
-        self.folders = self._finder.of_list(None if folder is None else os.fsencode(folder))
+        self.folders = self._finder.lookup_folders(None if folder is None else os.fsencode(folder))
         return io.BytesIO(self._collected.content())
 
     def _add_names(self, file: BinaryIO) -> None:
@@ -487,7 +487,7 @@ class _ListReader:
                 shown = trimmed.decode("utf-8", "backslashreplace")
                 self._refuse(number, f"there are spaces around {shown}", "Remove them: they count as part of the name")
         if file.base and file.exists:
-            self.used.add(file.base)
+            self.used_folders.add(file.base)
         return file
 
     def _add_pairs(self, file: BinaryIO) -> None:

@@ -62,7 +62,7 @@ class MixRequest:
             if low > high:
                 raise InputError(
                     f"--{name} {exact(low)} {exact(high)}: the first value is larger than the second",
-                    remedy="Swap them",
+                    remedy="Swap the two values",
                 )
 
 

@@ -42,7 +42,7 @@ class SessionStimuli:
     """What a session played, from its log.
 
     - clips: recorded stimuli, by the sha256 of the stimulus.
-    - order: play_id → number of the row at which its attempt began.
+    - start_rows: play_id → number of the row at which its attempt began.
     - notes: trial → remarks that may explain its result, such as an interrupted attempt.
     """
 
@@ -50,7 +50,7 @@ class SessionStimuli:
     started: SessionStarted
     figures: WakeFigures
     clips: dict[str, Clip] = field(default_factory=dict)
-    order: dict[str, int] = field(default_factory=dict)
+    start_rows: dict[str, int] = field(default_factory=dict)
     notes: dict[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -66,7 +66,7 @@ class SessionStimuli:
             for play in self.figures.plays(device)
             if play.kind is not TrialKind.PROBE
         }
-        return tuple(sorted(play_by_id.values(), key=lambda play: self.order[play.row.play_id]))
+        return tuple(sorted(play_by_id.values(), key=lambda play: self.start_rows[play.row.play_id]))
 
     def sound(self, play: Play, renders: Renders) -> Waveform:
         """The sound that was played: rendered again sample for sample, or else its clip (16 bits). LogError if there
@@ -103,7 +103,7 @@ def read_stimuli(folder: Path) -> SessionStimuli:
                 case StimulusStored(sha256=sha256, clip=clip):
                     stimuli.clips[sha256] = clip
                 case AttemptStarted() as row:
-                    stimuli.order[row.play_id] = entry.seq
+                    stimuli.start_rows[row.play_id] = entry.seq
                 case _:
                     for trial_id, text in _notes_in(entry.record):
                         trial_notes = stimuli.notes.setdefault(trial_id, [])

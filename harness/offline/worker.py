@@ -58,7 +58,7 @@ class Worker:
     def __init__(self, answers_fd: int, counter: mmap.mmap, evaluation: Evaluation) -> None:
         self._answers_fd, self._begun_counter, self._evaluation = answers_fd, counter, evaluation
         self._begun_count = 0
-        self._playing = ""
+        self._current_file = ""
         self._engine = load_engine(evaluation.task)
         is_cached = evaluation.cache and not self._engine.facts.carries_state
         cache = ScoreCache(evaluation.cache, self._report_line) if is_cached else None
@@ -76,7 +76,7 @@ class Worker:
         for file in files:
             self._begun_count += 1
             BEGUN.pack_into(self._begun_counter, 0, self._begun_count)
-            self._playing = file.listed
+            self._current_file = file.listed
             if self._evaluation.continuous and file.kind is ListKind.OOV:
                 if self._sequence is None:
                     from harness.offline.continuous import ContinuousListening  # imported here, since it is rarely used
@@ -112,7 +112,7 @@ class Worker:
     def progress_prefix(self) -> str:
         """Beginning of an error's text, with the engine and the file that it played last: `vosk:en at a.wav: `. "" if
         it has played none."""
-        return f"{self._evaluation.task.name} at {plain_text(self._playing)}: " if self._playing else ""
+        return f"{self._evaluation.task.name} at {plain_text(self._current_file)}: " if self._current_file else ""
 
     def _report_line(self, line: str) -> None:
         self._send(WorkerFrame.LINE, line.encode("utf-8", "replace"))

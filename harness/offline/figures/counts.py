@@ -253,11 +253,11 @@ class OfflineCounts:
     """Number of usable files out of vocabulary. Long recordings with labels count as such."""
     phrases: int = 0
     """Number of labelled phrases that count."""
-    inv: Counter[int] = field(default_factory=Counter)
+    inv_samples: Counter[int] = field(default_factory=Counter)
     """Samples of the files in vocabulary, by rate in Hz. As integers, they add up to the same sum in any order."""
-    oov: Counter[int] = field(default_factory=Counter)
+    oov_samples: Counter[int] = field(default_factory=Counter)
     """Samples of the files out of vocabulary, by rate in Hz."""
-    accepted: Counter[int] = field(default_factory=Counter)
+    accepted_samples: Counter[int] = field(default_factory=Counter)
     """Samples of the detections that are true accepts, by the engine's rate in Hz."""
     words: WordCounts = field(default_factory=WordCounts)
     """Word errors of the STT lines."""
@@ -332,17 +332,17 @@ class OfflineCounts:
     @property
     def inv_ms(self) -> int:
         """Milliseconds of in-vocabulary sound, the unit of the log, rounded once."""
-        return rounded_ms(exact_seconds(self.inv))
+        return rounded_ms(exact_seconds(self.inv_samples))
 
     @property
     def oov_ms(self) -> int:
         """Milliseconds of out-of-vocabulary sound, rounded once."""
-        return rounded_ms(exact_seconds(self.oov))
+        return rounded_ms(exact_seconds(self.oov_samples))
 
     @property
     def inv_oov_ms(self) -> int:
         """Milliseconds of in-vocabulary sound outside true accepts, rounded once."""
-        return rounded_ms(exact_seconds(self.inv) - exact_seconds(self.accepted))
+        return rounded_ms(exact_seconds(self.inv_samples) - exact_seconds(self.accepted_samples))
 
     def exposure_hours(self, counting: CountingRules) -> float:
         """The hours by which the false-accept rate divides: out-of-vocabulary sound, and with -u also in-vocabulary
@@ -392,7 +392,7 @@ class Tally:
         exposure."""
         self.word_errors, self.words = array("I"), array("I")
         """For each file with STT lines: its number of word errors, and the number of words in its reference."""
-        self.contents = array("Q")
+        self.content_hashes = array("Q")
         """The first 64 bits of each file's sha256, where it was computed."""
         self._name_by_hash: dict[int, str] = {}
 
@@ -402,7 +402,7 @@ class Tally:
         return dict(self._by_talker) if any(self._by_talker) else {}
 
     @property
-    def files(self) -> list[PhraseCounts]:
+    def counts_by_file(self) -> list[PhraseCounts]:
         """The counts of each file or labelled phrase over all its conditions; [] if each is played only once."""
         return list(self._by_file.values())
 
@@ -460,7 +460,7 @@ class Tally:
 
     def _add_content(self, sha256: str, name: str) -> None:
         content = int(sha256[:16], 16)  # 64 bits, as many as the array holds
-        self.contents.append(content)
+        self.content_hashes.append(content)
         if earlier := self._name_by_hash.get(content):
             self.counts.first_copy = self.counts.first_copy or (name, earlier)
         elif len(self._name_by_hash) < MAX_HASHES_KEPT:
@@ -471,15 +471,15 @@ class Tally:
         counts = self.counts
         accepted_samples = 0 if verdict.accepted is None else samples_in_file(verdict.accepted, outcome)
         if accepted_samples:
-            counts.accepted[outcome.engine_rate_hz] += accepted_samples
+            counts.accepted_samples[outcome.engine_rate_hz] += accepted_samples
         key = LogKey.INVFA if self._counting.count_in_vocabulary else None
         if outcome.kind in (ListKind.OOV, ListKind.LABELLED):
             key = LogKey.OOVFA
             counts.oov_files += 1
-            counts.oov[outcome.rate_hz] += outcome.samples
+            counts.oov_samples[outcome.rate_hz] += outcome.samples
         else:
             counts.inv_files += 1
-            counts.inv[outcome.rate_hz] += outcome.samples
+            counts.inv_samples[outcome.rate_hz] += outcome.samples
         if key is not None:
             self._begin_cluster("accepts", file, self.false_accepts, self.exposure_s)
             self.false_accepts[-1] += sum(fact.key is key for fact in verdict.facts)

@@ -74,7 +74,7 @@ def figures_of(tally: Tally, counting: CountingRules) -> Figures:
     missed, wrong = counts.false_rejects, counts.rejects_and_substitutions
     referenced = counts.has_references
     by_talker = tally.talkers
-    clusters = list(by_talker.values()) or tally.files
+    clusters = list(by_talker.values()) or tally.counts_by_file
 
     def share_interval(count: int, count_in: Callable[[PhraseCounts], int]) -> Interval | None:
         """Interval of the share of `count` in all phrases. count_in: the part of it in one cluster."""
@@ -103,7 +103,7 @@ def figures_of(tally: Tally, counting: CountingRules) -> Figures:
         talkers=len(by_talker),
         unknown_talkers="" in by_talker,
         # Not by np.unique, which imports NumPy's masked arrays.
-        copies=int(np.count_nonzero(np.diff(np.sort(tally.contents)) == 0)),
+        copies=int(np.count_nonzero(np.diff(np.sort(tally.content_hashes)) == 0)),
     )
 
 

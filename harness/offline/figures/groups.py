@@ -189,7 +189,7 @@ class _GroupTallies:
             return
         phrases = self._counting.phrases if PHRASE in self._by else ("",)
         for phrase in phrases:
-            self._tally_of(outcome, phrase=phrase).counts.oov[outcome.rate_hz] += outcome.samples
+            self._tally_of(outcome, phrase=phrase).counts.oov_samples[outcome.rate_hz] += outcome.samples
         for fact in verdict.facts:
             if fact.key in (LogKey.INVTA, LogKey.INVFR) and fact.label is not None:
                 phrase = comparable_phrase(fact.label.phrase)
@@ -207,10 +207,10 @@ class _GroupTallies:
     ) -> Tally:
         """The tally of the group and cluster of a file, or of a label in it. phrase: the one that counts as its value
         of the column of phrases; None for the value in that column."""
-        value = partial(label_of, outcome.kind, outcome.number, self._columns)
-        values = [phrase if name == PHRASE and phrase is not None else value(name, label) for name in self._by]
+        column_value = partial(label_of, outcome.kind, outcome.number, self._columns)
+        values = [phrase if name == PHRASE and phrase is not None else column_value(name, label) for name in self._by]
         if self._clustered_by:
-            cluster = value(self._clustered_by, label)  # all files of no known talker are one cluster
+            cluster = column_value(self._clustered_by, label)  # all files of no known talker are one cluster
         else:
             cluster = f"{outcome.kind} {file_number(outcome.number, self._conditions)} {label_index}"
         return self._tallies[", ".join(text or NO_LABEL for text in values), cluster]
@@ -220,8 +220,8 @@ def _share_differences(rejects: Mapping[str, Sequence[Share]]) -> dict[str, Diff
     """The share of false rejects of each group, against all other groups together."""
     differences = {}
     for label, shares in rejects.items():
-        rest = [share for other, other_shares in rejects.items() if other != label for share in other_shares]
-        differences[label] = _share_difference(shares, rest)
+        other_shares = [share for other, group in rejects.items() if other != label for share in group]
+        differences[label] = _share_difference(shares, other_shares)
     return differences
 
 
@@ -231,9 +231,9 @@ def _rate_differences(rates: Mapping[str, tuple[int, float]]) -> dict[str, Diffe
     all_hours = sum(hours for _, hours in rates.values())
     differences: dict[str, Difference | None] = {}
     for label, (accepts, hours) in rates.items():
-        rest = all_accepts - accepts, max(0.0, all_hours - hours)
-        has_rest = 0 < hours < all_hours - 1e-9  # sums of the same hours may differ by a rounding error
-        differences[label] = _rate_difference((accepts, hours), rest) if has_rest else None
+        others = all_accepts - accepts, max(0.0, all_hours - hours)
+        has_others = 0 < hours < all_hours - 1e-9  # sums of the same hours may differ by a rounding error
+        differences[label] = _rate_difference((accepts, hours), others) if has_others else None
     return differences
 
 

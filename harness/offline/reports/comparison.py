@@ -79,7 +79,8 @@ def _shared_warnings(shared: SharedFilesResult) -> Iterator[str]:
 
 def _shared_lines(shared: SharedFilesResult) -> Iterator[str]:
     discordance = shared.discordance
-    yield f"On {discordance.total:,} files in both:"
+    files = "1 file" if discordance.total == 1 else f"{discordance.total:,} files"
+    yield f"On {files} in both:"
     for name, errors, interval in (
         ("A", shared.first_errors, shared.first_interval),
         ("B", shared.second_errors, shared.second_interval),

@@ -533,7 +533,11 @@ def summary_json(run: EvaluationRun, figures: Figures) -> dict[str, Any]:
         "no_sound_phrases": counts.silent_phrases,
         "samples": {
             name: {str(rate): count for rate, count in sorted(samples.items())}
-            for name, samples in (("inv", counts.inv), ("oov", counts.oov), ("true_accept_spots", counts.accepted))
+            for name, samples in (
+                ("inv", counts.inv_samples),
+                ("oov", counts.oov_samples),
+                ("true_accept_spots", counts.accepted_samples),
+            )
         },
         "exposure_hours": counts.exposure_hours(figures.counting),
         "intervals_95": {

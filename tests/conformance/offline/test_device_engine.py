@@ -95,7 +95,7 @@ def in_the_middle(engine: OfflineEngine, act: Callable[[], object]) -> Iterator[
 
     def wait_and_act() -> None:
         until(
-            lambda: any(isinstance(observation, StimulusStarted) for observation in link._seen),
+            lambda: any(isinstance(observation, StimulusStarted) for observation in link._observations),
             otherwise="no sound began",
         )
         time.sleep(0.5)

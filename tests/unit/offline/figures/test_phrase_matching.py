@@ -98,7 +98,7 @@ def test_a_late_detection_does_not_move_a_phrase_to_another_cluster() -> None:
     tally = Tally(BOTH, conditions=2)
     for number, known_s in enumerate((11.0, 10.8)):  # after the end of the phrase that is missed, and before it
         tally.add(replace(recording(labels, spot(10.0, known_s)), number=number))
-    assert sorted(tally.files) == [PhraseCounts(0, 0, 2), PhraseCounts(2, 0, 2)]
+    assert sorted(tally.counts_by_file) == [PhraseCounts(0, 0, 2), PhraseCounts(2, 0, 2)]
 
 
 def most_by_force(

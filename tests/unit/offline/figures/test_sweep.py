@@ -327,7 +327,7 @@ def test_a_spot_behind_the_end_takes_off_what_lies_in_the_file() -> None:
 def test_files_of_several_rates_are_counted_in_their_own_samples() -> None:
     third = FileOutcome(OOV, 0, samples=1, rate_hz=3, engine_rate_hz=16_000)
     counts = counts_of([third, third, third, outcome(OOV, seconds=2, rate_hz=48_000), outcome(OOV, seconds=1)])
-    assert dict(counts.oov) == {3: 3, 48_000: 96_000, 16_000: 16_000}
+    assert dict(counts.oov_samples) == {3: 3, 48_000: 96_000, 16_000: 16_000}
     assert counts.oov_ms == 4000  # a third of a second, thrice, is a second and no less
 
 
