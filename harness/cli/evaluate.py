@@ -277,7 +277,7 @@ def command(
 
     runner = MultiEngineRunner(
         request, engines.tasks, tasks, EvaluationTerminal(quiet=quiet), ("harness", *sys.argv[1:]),
-        sweep=sweep, limits=limits, verbose=verbose, pages=bool(pages.files), demand=demand_writable,
+        sweep=sweep, limits=limits, verbose=verbose, pages=bool(pages.files), demand_writable=demand_writable,
     )  # fmt: skip
     exit_status = runner.evaluate()
     if runner.table is not None and pages.files:

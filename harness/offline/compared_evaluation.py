@@ -118,14 +118,12 @@ def _spoken_file(verdict: FileVerdict) -> SpokenFile:
 def _labelled_phrases(verdict: FileVerdict, file: str) -> list[tuple[str, SpokenFile]]:
     """The labelled phrases of a long recording in order of time. Each is compared like a file of its own."""
     facts = [(fact.label, fact) for fact in verdict.facts if fact.label is not None]
-    facts.sort(key=lambda pair: (pair[0].start_s, pair[0].end_s, pair[0].phrase))
-    return [
-        (
-            phrase_name(file, label_span(label)),
-            SpokenFile(fact.key in ACCEPTED, said=fact.spot.phrase if fact.spot else ""),
-        )
-        for label, fact in facts
-    ]
+    facts.sort(key=lambda labelled: (labelled[0].start_s, labelled[0].end_s, labelled[0].phrase))
+    phrases = []
+    for label, fact in facts:
+        reported = fact.spot.phrase if fact.spot else ""
+        phrases.append((phrase_name(file, label_span(label)), SpokenFile(fact.key in ACCEPTED, said=reported)))
+    return phrases
 
 
 def phrase_name(file: str, label_ms: str) -> str:

@@ -205,10 +205,10 @@ class DeviceStream:
         """Spots since the last take. flush: the file has ended, so the rest of it and the gap are sent first. An event
         in the gap counts as if it came at the file's last sample."""
         if flush:
-            rest = np.concatenate(self._waiting) if self._waiting else np.zeros(0, np.int16)
+            last_piece = np.concatenate(self._waiting) if self._waiting else np.zeros(0, np.int16)
             self._waiting, self._waiting_samples = [], 0
-            if len(rest):
-                self._play(rest)
+            if len(last_piece):
+                self._play(last_piece)
             if len(self._gap):
                 self._play(self._gap, is_file=False)
         spots, self._spots = tuple(self._spots), []

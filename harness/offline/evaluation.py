@@ -446,8 +446,8 @@ def _listing_or_problems(
 class MultiEngineRunner:
     """Evaluates one engine, or several one after the other, and makes their table. InputError before any audio is read.
 
-    pages: whether a page will be written from `engines` and `table`. demand: raises InputError for a file that must not
-    be written. engines, table: after `evaluate`, the results; empty and None if they were not needed.
+    pages: whether a page will be written from `engines` and `table`. demand_writable: raises InputError for a file
+    that must not be written. engines, table: after `evaluate`, the results; empty and None if they were not needed.
     """
 
     def __init__(
@@ -462,7 +462,7 @@ class MultiEngineRunner:
         limits: DeclaredLimits,
         verbose: int,
         pages: bool,
-        demand: Callable[[Path], None],
+        demand_writable: Callable[[Path], None],
     ) -> None:
         self._request, self._engine_names, self._screen = request, engine_names, screen
         self._several, self._pages = len(tasks) > 1, pages
@@ -479,7 +479,7 @@ class MultiEngineRunner:
         outputs = [EvaluationFiles(log) for log in self._logs]
         log_files = [file for files in outputs for file in files.all]
         for file in (*log_files, *self._sweep.files(log_files)):
-            demand(file)
+            demand_writable(file)
         output_problems = _output_problems(outputs, request)
         needs_scores = (self._several or pages) and not request.referenced and not request.continuous
         evaluations = []

@@ -103,7 +103,7 @@ def _engine_of(
         name=name,
         log=log,
         journal=journal,
-        figures=figures_of(tally, header.counting),
+        results=figures_of(tally, header.counting),
         sweep=sweep,
         no_scores=no_scores,
         phrases=phrases,

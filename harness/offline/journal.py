@@ -258,9 +258,9 @@ class Journal:
         try:
             if os.fstat(descriptor).st_size:  # a device has no size and cannot be truncated
                 os.ftruncate(descriptor, 0)
-            rest = memoryview(header)
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
+            unwritten = memoryview(header)
+            while unwritten:
+                unwritten = unwritten[os.write(descriptor, unwritten) :]
             return cls(path, descriptor, len(header), now_s)
         except OSError as error:
             os.close(descriptor)

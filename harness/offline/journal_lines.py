@@ -114,18 +114,25 @@ class JournalHeader:
 
 
 def differences(
-    header: JournalHeader, other: JournalHeader, called: tuple[str, str] = ("then", "now"), *, are_shards: bool = False
+    header: JournalHeader,
+    other: JournalHeader,
+    display_names: tuple[str, str] = ("then", "now"),
+    *,
+    are_shards: bool = False,
 ) -> list[str]:
     """What differs in the settings that decide outcomes, counts or intervals, in words; empty for the same evaluation.
 
-    called: what the texts call the two journals. are_shards: whether they should be different shards of the same split.
+    display_names: what the texts call the two journals. are_shards: whether they should be different shards of the same
+    split.
     """
     changes: list[str] = []
-    first_called, other_called = called
+    first_name, other_name = display_names
 
     def compare(subject: str, first: object, second: object) -> None:
         if first != second:
-            changes.append(f"{subject} {_setting_text(first)} {first_called}, {_setting_text(second)} {other_called}")
+            first_text = f"{_setting_text(first)} {first_name}"
+            other_text = f"{_setting_text(second)} {other_name}"
+            changes.append(f"{subject} {first_text}, {other_text}")
 
     for name in ("resample", "continuous", "vad", "hashes"):
         compare(f"{name} is", getattr(header.evaluation, name), getattr(other.evaluation, name))

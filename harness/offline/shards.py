@@ -67,8 +67,8 @@ def demand_one_evaluation(journals: Sequence[JournalFile], *, partial: bool) -> 
     missing or incomplete, but none may occur twice."""
     first = journals[0]
     for other in journals[1:]:
-        called = (f"in {first.path.name}", f"in {other.path.name}")
-        differs = differences(first.header, other.header, called, are_shards=True)
+        display_names = (f"in {first.path.name}", f"in {other.path.name}")
+        differs = differences(first.header, other.header, display_names, are_shards=True)
         if differs:
             raise InputError(
                 f"{first.path} and {other.path} belong to different evaluations: {'; '.join(differs)}",

@@ -92,16 +92,16 @@ def _det_chart(engines: Sequence[EvaluatedEngine], table: EnginesTable) -> Chart
 def _engine_values(engine: EvaluatedEngine, number: int, sounds: PageSounds, max_listed: int) -> dict[str, Any]:
     """Everything that the page shows about one evaluation; texts are escaped by the template."""
     run, summary = run_of(engine.journal), _summary(engine)
-    limits = limits_of(_declared_limits(summary), engine.figures)
-    verdict, why = verdict_of(limits, run, engine.figures.counts)
+    limits = limits_of(_declared_limits(summary), engine.results)
+    verdict, why = verdict_of(limits, run, engine.results.counts)
     return {
         "engine": engine,
         "number": number,
         "run": run,
-        "summary": summary_line(run, engine.figures),
+        "summary": summary_line(run, engine.results),
         "warnings": [
-            *fault_lines(engine.figures.counts, "the log says", resampling=run.header.evaluation.resample),
-            *recording_warnings(engine.figures),
+            *fault_lines(engine.results.counts, "the log says", resampling=run.header.evaluation.resample),
+            *recording_warnings(engine.results),
             *stored_lines(run),
         ],
         "verdict": verdict,
@@ -149,12 +149,12 @@ def _engine_suites(engine: EvaluatedEngine) -> Iterator[Suite]:
     the limit decides. As in a session, one case is the run itself: CI servers show a report without cases as "no
     tests"."""
     limits, name = _declared_limits(_summary(engine)), engine.name
-    declared = limits_of(limits, engine.figures)
+    declared = limits_of(limits, engine.results)
     yield Suite(f"{name}.evaluation", (_run_case(engine),))
     if declared:
         yield Suite(f"{name}.limits", tuple(limit_case(limit, limit.words, f"{name}.limits") for limit in declared))
-    figures = dict(interval_info(engine.figures))
-    totals = tuple((key, exact(value)) for key, value in engine.figures.totals.items())
+    figures = dict(interval_info(engine.results))
+    totals = tuple((key, exact(value)) for key, value in engine.results.totals.items())
     cases = list(_error_cases(engine, {limit.name for limit in declared}))
     hidden_count = len(cases) - MAX_CASES
     properties = (("errors_not_listed", str(hidden_count)),) if hidden_count > 0 else ()
@@ -174,7 +174,7 @@ def _error_cases(engine: EvaluatedEngine, bounded: set[str]) -> Iterator[Case]:
     missed, accepted, mistaken = errors_of(engine.journal)
     for kind, option, errors in (
         ("false_reject", "--max-fr", missed), ("false_accept", "--max-fa-per-hour", accepted),
-        ("mistaken", "--max-wer" if engine.figures.counting.words else "--max-fr", mistaken),
+        ("mistaken", "--max-wer" if engine.results.counting.words else "--max-fr", mistaken),
     ):  # fmt: skip
         for error in errors:
             details = tuple(error.details())

@@ -43,7 +43,7 @@ class Det:
 
     def __post_init__(self) -> None:
         if np.any(np.diff(self.thresholds) >= 0):
-            raise ValueError("thresholds go from the strictest to the most lenient, each once")
+            raise ValueError("thresholds must go from the strictest to the most lenient, each once")
         if self.misses.min(initial=0) < 0 or self.misses.max(initial=0) > self.files:
             raise ValueError(f"misses must be 0 to {self.files}")
         if self.false_accepts.min(initial=0) < 0 or self.hours.min(initial=0) < 0:
@@ -80,9 +80,9 @@ class Det:
         if not self.files:
             return np.full(len(self), np.nan), np.full(len(self), np.nan)
         counts = self.misses / self.repeats
-        rest = self.files / self.repeats - counts
-        low = np.where(counts > 0, special.betaincinv(np.where(counts > 0, counts, 1), rest + 1, TAIL), 0.0)
-        high = np.where(rest > 0, special.betaincinv(counts + 1, np.where(rest > 0, rest, 1), 1 - TAIL), 1.0)
+        hits = self.files / self.repeats - counts
+        low = np.where(counts > 0, special.betaincinv(np.where(counts > 0, counts, 1), hits + 1, TAIL), 0.0)
+        high = np.where(hits > 0, special.betaincinv(counts + 1, np.where(hits > 0, hits, 1), 1 - TAIL), 1.0)
         return low, high
 
     def per_hour_band(self) -> Band:

@@ -71,7 +71,7 @@ class EvaluatedEngine:
     """One evaluation, read for a comparison.
 
     - name: what tables and files call it.
-    - figures: its results as it ran.
+    - results: those of the log, as it ran.
     - sweep: the counts at every threshold; None if the scores of a file are missing, and no_scores then says why.
     - phrases: the phrases that count, with the results as it ran.
     - missed_at: the phrases that are missed at a threshold. Without scores, always those missed when it ran.
@@ -82,7 +82,7 @@ class EvaluatedEngine:
     name: str
     log: Path
     journal: JournalFile
-    figures: Figures
+    results: Figures
     sweep: Sweep | None
     no_scores: str
     phrases: Mapping[SpokenKey, SpokenPhrase]
@@ -94,22 +94,22 @@ class EvaluatedEngine:
     @property
     def as_run(self) -> PointFigures:
         """The counts at the threshold with which it ran; its threshold is 0 for an engine without one."""
-        counts, facts = self.figures.counts, self.journal.header.facts
+        counts, facts = self.results.counts, self.journal.header.facts
         wrong = counts.rejects_and_substitutions
         return PointFigures(
             threshold=0.0 if facts.rule is None else facts.rule.threshold,
             point=facts.operating_point,
             misses=wrong,
             files=wrong + counts.true_accepts,
-            false_accepts=counts.false_accepts(self.figures.counting),
-            hours=counts.exposure_hours(self.figures.counting),
+            false_accepts=counts.false_accepts(self.results.counting),
+            hours=counts.exposure_hours(self.results.counting),
             repeats=max(1, len(self.journal.header.evaluation.conditions)),
         )
 
     @property
     def as_run_interval(self) -> Interval | None:
         """The interval of the share of false rejects as it ran; with references, of all errors."""
-        return self.figures.with_substitutions or self.figures.false_rejects
+        return self.results.with_substitutions or self.results.false_rejects
 
     @property
     def points(self) -> Sequence[OperatingPoint]:
@@ -238,11 +238,11 @@ def _engine_row(
     ends: Ends,
 ) -> EngineRow:
     """A row of the table. equal, equal_interval, difference: as in EngineRow."""
-    counts, used = engine.figures.counts, engine.journal.used
+    counts, used = engine.results.counts, engine.journal.used
     usable_s = (counts.inv_ms + counts.oov_ms) / 1000
     played_s = usable_s - used.cached_s
     cpu_s = counts.cpu_s + used.programs_cpu_s
-    wer_percent = engine.figures.totals.get("WER")
+    wer_percent = engine.results.totals.get("WER")
     delays = [
         MeasuredDuration(phrase.detected_s - ends[key].value_s, ends[key].error_s)
         for key, phrase in engine.phrases.items()
@@ -252,7 +252,7 @@ def _engine_row(
         name=engine.name,
         as_run=engine.as_run,
         as_run_interval=engine.as_run_interval,
-        as_run_rate_interval=engine.figures.false_accepts,
+        as_run_rate_interval=engine.results.false_accepts,
         equal=equal,
         equal_interval=equal_interval,
         difference=difference,

@@ -455,8 +455,7 @@ class _Picture:
             rows = np.flatnonzero(det.thresholds == np.float32(point.threshold))
             if not len(rows) or rows[0] > most_lenient:
                 continue
-            marked = point_figures(det, int(rows[0]), points)
-            x, y = self._places.place(marked)
+            x, y = self._places.place(point_figures(det, int(rows[0]), points))
             if x > self._places.right or y >= self._places.all_y:
                 continue
             self._axes.plot(x, y, "o", color=BLUE, markersize=5, clip_on=False, zorder=4, label=label)

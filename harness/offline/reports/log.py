@@ -421,17 +421,19 @@ def recording_warnings(figures: Figures) -> Iterator[str]:
         yield f"{counted(silent, 'labelled phrase')} {reason} no sound there. The log lists each (INFO x-no-sound)"
     if copies := figures.copies:
         repeats = "is a copy of another and counts" if copies == 1 else "are copies of others and count"
-        pair = figures.counts.first_copy
-        example = f", such as {shown(pair[0], 100)} of {shown(pair[1], 100)}" if pair else ""
+        example = ""
+        if figures.counts.first_copy is not None:
+            copy, original = figures.counts.first_copy
+            example = f", such as {shown(copy, 100)} of {shown(original, 100)}"
         yield (
             f"{counted(copies, 'recording')} {repeats} again{example}. "
-            "Equal sha256 in the journal (.jsonl) identify them"
+            "Copies have the same sha256 in the journal (.jsonl)"
         )
     false_accepts, rejects = figures.counts.count(LogKey.INVFA), figures.counts.count(LogKey.INVFR)
     if false_accepts and 2 * false_accepts >= rejects > 0 and figures.counting.lead_in_ms:
         yield (
             f"{counted(false_accepts, 'detection')} in recordings with the phrase came in the lead-in, or twice. If "
-            "they begin with the phrase, set -s min-in-vocab-duration=0 "
+            "these recordings begin with the phrase, set -s min-in-vocab-duration=0 "
             f"(it is {exact(figures.counting.lead_in_ms)} ms), and repeat the run with --force"
         )
     if short := figures.counts.without_tail:

@@ -360,7 +360,7 @@ def test_copies_of_a_recording_are_reported_if_files_are_hashed(tmp_path: Path) 
     hit = outcome(ListKind.INV, spot(1.2, 1.9))
     hashed = [replace(hit, sha256=digit * 64) for digit in "abacbab"]
     _, warnings, _ = written(tmp_path, hashed)
-    show = "Equal sha256 in the journal (.jsonl) identify them"
+    show = "Copies have the same sha256 in the journal (.jsonl)"
     assert warnings == [f"4 recordings are copies of others and count again, such as 2.wav of 0.wav. {show}"]
     notes = written(tmp_path, hashed[:3])[1]
     assert notes == [f"1 recording is a copy of another and counts again, such as 2.wav of 0.wav. {show}"]
