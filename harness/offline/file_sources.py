@@ -93,8 +93,9 @@ def collect_files(place: str, encoding: str | None = None) -> CollectedFiles:
             raise InputError("no sound file matches this pattern", place=Place(place), remedy="Check it with `ls`")
         return _files_of_names(place, names)
     if path.is_file():
-        endings = f"{', '.join(SOUND_ENDINGS[:2])}, .zip or {', '.join(MANIFESTS)}"
-        remedy = f"Use -i or --oov for a list of files. This option takes a folder, {endings}"
+        manifests = ", ".join(MANIFESTS)
+        remedy = "Use -i or --oov for a list of files. "
+        remedy += f"This option takes a folder, a sound file, a .zip of sound files, or a manifest ({manifests})"
         raise InputError("this is neither a folder nor a sound file", place=Place(place), remedy=remedy)
     raise InputError("there is no such file or folder", place=Place(place), remedy=similar_path(path))
 
@@ -161,7 +162,8 @@ def _files_of_manifest(place: str, encoding: str | None) -> CollectedFiles:
         raise InputError("no column lists the sound files", place=Place(place, table.line), remedy=_MANIFEST_REMEDY)
     for row in table.rows:
         if not row.cells.get(audio):
-            raise InputError(f"the column {audio} is empty", place=Place(place, row.line), remedy=_MANIFEST_REMEDY)
+            remedy = "Add the name of the sound file, or remove the row"
+            raise InputError(f"the column {audio} is empty", place=Place(place, row.line), remedy=remedy)
     files = _files_of_names(place, [row.cells[audio] for row in table.rows])
     columns = {name: tuple(row.cells.get(name, "") for row in table.rows) for name in table.header}
     texts = columns[text] if text is not None else ()

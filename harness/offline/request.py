@@ -120,7 +120,9 @@ class EvaluationRequest:
         if [*self.inside, *self.outside, *self.long].count("-") > 1:
             raise InputError("standard input (-) can be read only once", remedy="Replace one - by a folder")
         if self.with_phrase and self.referenced:
-            raise InputError("-c and -i cannot be used together", remedy="Run two evaluations with separate logs")
+            raise InputError(
+                "-c cannot be used with -i, --in or --long", remedy="Run two evaluations with separate logs"
+            )
         if self.words and not self.referenced:
             raise InputError("-w needs -c", remedy="Add a list of audio and reference files: -c list.csv")
         if self.count_in_vocabulary and self.words:
@@ -442,5 +444,7 @@ class SweepRequest:
             return
         lists = (self.dev_inv, self.dev_oov) if self.has_dev_lists else (request.with_phrase, request.without_phrase)
         if not all(lists):
-            names = "--dev-inv and --dev-oov" if self.has_dev_lists else "-i and --oov"
+            names = "-i (or --in) and --oov (or --out)"
+            if self.has_dev_lists:
+                names = "--dev-inv and --dev-oov"
             raise InputError("choosing a point needs both false rejects and false accepts", remedy=f"Use both {names}")

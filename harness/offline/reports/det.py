@@ -298,6 +298,12 @@ BLUE, ORANGE, RED, GREY = "#0072B2", "#E69F00", "#D55E00", "#555555"
 COLOURS, STYLES = (BLUE, ORANGE, "#009E73", "#CC79A7", "#56B4E9", GREY), ("-", "--", "-.", ":")
 TICKS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99)
 ENDINGS = ("png", "svg")
+_BEYOND_X, _BEYOND_Y = 0.35, 0.22
+"""How far beyond the end of its scale the place of zero or of 100 % lies, in decades and in normal deviates."""
+_BAND_X, _BAND_Y = 0.12, 0.08
+"""Half the width of the grey band around such a place."""
+_NUMBER_X, _NUMBER_Y = 0.16, 0.13
+"""Numbers of operating points overlap if they are nearer than this in both directions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -361,12 +367,12 @@ class DetScales:
         self.left = math.floor(math.log10(min(rates.min(initial=one_accept), one_accept)) - 0.05)
         # Choices lie below 200 per hour; beyond that the curve only trails off.
         self.right = max(self.left + 2.0, math.log10(min(rates.max(initial=10.0), 200.0) * 1.2))
-        self.zero_x = self.left - 0.35
+        self.zero_x = self.left - _BEYOND_X
         least_share = min(shares.min(initial=0.5), 0.2)
         low = next((tick for tick in reversed(TICKS) if tick <= least_share), TICKS[0])
         high = next((tick for tick in TICKS if tick >= min(0.9, shares.max(initial=0.4))), 0.9)
-        self.zero_y = float(special.ndtri(low)) - 0.22
-        self.all_y = float(special.ndtri(high)) + 0.22
+        self.zero_y = float(special.ndtri(low)) - _BEYOND_Y
+        self.all_y = float(special.ndtri(high)) + _BEYOND_Y
         decades = [float(decade) for decade in range(math.ceil(self.left), math.floor(self.right) + 1)]
         self.x_ticks = [(self.zero_x, "0"), *((decade, exact(10**decade)) for decade in decades)]
         small_ticks = [decade + math.log10(digit) for decade in [decades[0] - 1, *decades] for digit in range(2, 10)]
@@ -461,7 +467,7 @@ class _Picture:
             self._axes.plot(x, y, "o", color=BLUE, markersize=5, clip_on=False, zorder=4, label=label)
             label = None
             # Numbers that would overlap are left out; the table has all.
-            if all(abs(x - px) > 0.16 or abs(y - py) > 0.13 for px, py in label_places):
+            if all(abs(x - label_x) > _NUMBER_X or abs(y - label_y) > _NUMBER_Y for label_x, label_y in label_places):
                 label_places.append((x, y))
                 self._axes.annotate(
                     str(point.number), (x, y), xytext=(5, 5), textcoords="offset points", fontsize=9, color=BLUE
@@ -494,13 +500,13 @@ class _Picture:
         scale = self._places
         axes.set_xticks(*zip(*scale.x_ticks, strict=True))
         axes.set_xticks(scale.small_ticks, minor=True)
-        axes.set_xlim(scale.zero_x - 0.12, scale.right)
+        axes.set_xlim(scale.zero_x - _BAND_X, scale.right)
         axes.set_yticks(*zip(*scale.y_ticks, strict=True))
-        axes.set_ylim(scale.zero_y - 0.08, scale.all_y + 0.08)
+        axes.set_ylim(scale.zero_y - _BAND_Y, scale.all_y + _BAND_Y)
         # There is no scale between an edge for zero and the axis.
-        axes.axvspan(self._places.zero_x - 0.12, self._places.zero_x + 0.12, color=GREY, alpha=0.10, linewidth=0)
-        axes.axhspan(self._places.zero_y - 0.08, self._places.zero_y + 0.08, color=GREY, alpha=0.10, linewidth=0)
-        axes.axhspan(self._places.all_y - 0.08, self._places.all_y + 0.08, color=GREY, alpha=0.10, linewidth=0)
+        axes.axvspan(scale.zero_x - _BAND_X, scale.zero_x + _BAND_X, color=GREY, alpha=0.10, linewidth=0)
+        for place in (scale.zero_y, scale.all_y):
+            axes.axhspan(place - _BAND_Y, place + _BAND_Y, color=GREY, alpha=0.10, linewidth=0)
         axes.grid(color="#cccccc", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.set_xlabel("false accepts per hour")

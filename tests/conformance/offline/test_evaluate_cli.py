@@ -297,7 +297,7 @@ def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
     ("arguments", "message"),
     [
         (["-t", "loudness:boom"], "no recordings are given"),
-        ([*BOOM, "-c", "i.txt"], "-c and -i cannot be used together"),
+        ([*BOOM, "-c", "i.txt"], "-c cannot be used with -i, --in or --long"),
         ([*BOOM, "-w"], "-w needs -c"),
         (["-t", "loudness:boom", "-c", "i.txt", "-w", "-u"], "-u cannot be used with -w"),
         ([*BOOM, "-s", "operating-pint=10"], "Did you mean 'operating-point'?"),
@@ -446,7 +446,7 @@ def test_what_cannot_be_swept_is_refused_before_any_audio_is_read(sounds: Sounds
     Path("oov.txt").write_text(f"{sounds('a.wav', 2.0, [1.5])}\n")
     evaluate = ("evaluate", "-t", MODEL, "--oov", "oov.txt")
     assert "Add --sweep" in refused(*evaluate, "--target-fr", "5")
-    assert "Use both -i and --oov" in refused(*evaluate, "--sweep", "--target-fr", "5")
+    assert "Use both -i (or --in) and --oov (or --out)" in refused(*evaluate, "--sweep", "--target-fr", "5")
     assert "only one target" in refused(*evaluate, "--sweep", "--target-fr", "5", "--target-fa-per-hour", "1")
     assert "--dev-inv and --dev-oov" in refused(
         *evaluate, "--sweep", "--target-fr", "5", "--dev-inv", "oov.txt"
