@@ -118,7 +118,7 @@ class EvaluationRequest:
         if self.tolerance_s != TOLERANCE_S and not self.long:
             raise InputError("--label-tolerance requires --long", remedy="Add --long with the recordings")
         if [*self.inside, *self.outside, *self.long].count("-") > 1:
-            raise InputError("standard input (-) can be read only once", remedy="Replace one - by a folder")
+            raise InputError("standard input (-) can be read only once", remedy="Replace one - with a folder")
         if self.with_phrase and self.referenced:
             raise InputError(
                 "-c cannot be used with -i, --in or --long", remedy="Run two evaluations with separate logs"
@@ -425,7 +425,7 @@ class SweepRequest:
                 raise InputError("targets, development lists and --twv need a sweep", remedy="Add --sweep")
             return
         if not request.with_phrase and not request.without_phrase:
-            raise InputError("a sweep needs lists for a wake engine, not -c", remedy="Replace -c by -i, --oov or both")
+            raise InputError("a sweep needs lists for a wake engine, not -c", remedy="Replace -c with -i, --oov or both")
         if request.shard is not None:
             raise InputError(
                 "a sweep needs whole lists and cannot be used with --shard",
