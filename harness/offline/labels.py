@@ -111,7 +111,10 @@ def read_labels(path: str, encoding: str | None = None, tier: str = "") -> Label
         label_lines.sort(key=lambda label_line: (label_line.label.start_s, label_line.label.end_s))
         _refuse_overlaps(label_lines, problems)
     problems.refuse()
-    return LabelFile(path, {name: tuple(line.label for line in label_lines) for name, label_lines in labels.items()})
+    labels_by_name = {}
+    for name, label_lines in labels.items():
+        labels_by_name[name] = tuple(label_line.label for label_line in label_lines)
+    return LabelFile(path, labels_by_name)
 
 
 _TABLES = (".csv", ".tsv")

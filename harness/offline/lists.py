@@ -160,17 +160,15 @@ def _columns_in_conditions(
     def repeat_all(count: int, values: Sequence[str]) -> Sequence[str]:
         return LazySequence(repeats * count, lambda index: values[index % repeats])
 
-    all_columns = {
-        name: {kind: repeat_each(values) for kind, values in by_kind.items()} for name, by_kind in columns.items()
-    }
+    all_columns: dict[str, dict[ListKind, Sequence[str]]] = {}
+    for name, by_kind in columns.items():
+        all_columns[name] = {kind: repeat_each(values) for kind, values in by_kind.items()}
     condition_columns = {CONDITION: [condition.label() for condition in conditions]}
-    condition_columns |= {
-        name: [dict(condition.axes).get(name, "") for condition in conditions] for name, _ in conditions[0].axes
-    }
-    return all_columns | {
-        name: {kind: repeat_all(count, values) for kind, count in files.items()}
-        for name, values in condition_columns.items()
-    }
+    for name, _ in conditions[0].axes:
+        condition_columns[name] = [dict(condition.axes).get(name, "") for condition in conditions]
+    for name, values in condition_columns.items():
+        all_columns[name] = {kind: repeat_all(count, values) for kind, count in files.items()}
+    return all_columns
 
 
 def _mark_repeated(kinds: Sequence[_FileColumns]) -> None:

@@ -425,7 +425,9 @@ class SweepRequest:
                 raise InputError("targets, development lists and --twv need a sweep", remedy="Add --sweep")
             return
         if not request.with_phrase and not request.without_phrase:
-            raise InputError("a sweep needs lists for a wake engine, not -c", remedy="Replace -c with -i, --oov or both")
+            raise InputError(
+                "a sweep needs lists for a wake engine, not -c", remedy="Replace -c with -i, --oov or both"
+            )
         if request.shard is not None:
             raise InputError(
                 "a sweep needs whole lists and cannot be used with --shard",

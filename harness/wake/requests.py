@@ -86,11 +86,14 @@ def by_gap(requests: Counter[RequestResult]) -> tuple[GapRequests, ...]:
     gaps = []
     counts_by_gap = group_by((request.gap_ms, (request, count)) for request, count in requests.items())
     for gap_ms, results in sorted(counts_by_gap.items()):
-        decided = [(request, count) for request, count in results if request.arrived is not None]
+        known_results = [(request, count) for request, count in results if request.arrived is not None]
         gap = GapRequests(
             gap_ms,
-            Share(sum(count for request, count in decided if request.arrived), sum(count for _, count in decided)),
-            by_response=sum(count for request, count in decided if request.by_response),
+            Share(
+                sum(count for request, count in known_results if request.arrived),
+                sum(count for _, count in known_results),
+            ),
+            by_response=sum(count for request, count in known_results if request.by_response),
             unknown=sum(count for request, count in results if request.arrived is None),
             unwoken=sum(count for request, count in results if not request.woken),
         )
@@ -135,19 +138,19 @@ class ShortestPause:
 
 def shortest_pause(gaps: Sequence[GapRequests]) -> ShortestPause | None:
     """The shortest pause of one device; None if nothing is known of any request."""
-    decided = [gap for gap in gaps if gap.whole.total]
-    if not decided:
+    known_gaps = [gap for gap in gaps if gap.whole.total]
+    if not known_gaps:
         return None
-    pauses, totals = [gap.gap_ms for gap in decided], [gap.whole.total for gap in decided]
-    lost = [gap.whole.total - gap.whole.count for gap in decided]
-    is_enough = [share <= 1 - RELIABLE + _ROUNDING for share in falling_shares(lost, totals)]
+    pauses, totals = [gap.gap_ms for gap in known_gaps], [gap.whole.total for gap in known_gaps]
+    lost_counts = [gap.whole.total - gap.whole.count for gap in known_gaps]
+    is_enough = [share <= 1 - RELIABLE + _ROUNDING for share in falling_shares(lost_counts, totals)]
     first = is_enough.index(True) if any(is_enough) else len(is_enough)
-    _, interval = crossing(pauses, lost, totals, 1 - RELIABLE, CRITICAL)
+    _, interval = crossing(pauses, lost_counts, totals, 1 - RELIABLE, CRITICAL)
     return ShortestPause(
         too_short=pauses[first - 1] if first else None,
         enough=pauses[first] if first < len(pauses) else None,
         interval=interval,
-        consistent=next((gap.gap_ms for gap in decided if gap.whole.count == gap.total >= CONSISTENT), None),
+        consistent=next((gap.gap_ms for gap in known_gaps if gap.whole.count == gap.total >= CONSISTENT), None),
     )
 
 

@@ -14,6 +14,7 @@ from harness.model import observation as observations
 from harness.model import record as rows
 from harness.model.frozen import frozen
 from harness.model.scenario import TrialKind, WakeSettings
+from harness.model.time import MeasuredDuration
 from harness.model.trial import Outcome, Trial
 from harness.statistics.intervals import LatencyFigures, latency_figures
 from harness.statistics.significance import Difference, Discordance
@@ -21,7 +22,7 @@ from harness.statistics.word_intervals import unpaired_rate_difference
 from harness.wake.unmatched import UnmatchedEvents
 from harness.wake.utterances import Utterances
 from harness.wake.wake_device import DeviceFigures
-from harness.wake.wake_plays import HeardWake, Play, PlayState, wake_lag
+from harness.wake.wake_plays import HeardWake, Play, PlayState
 from harness.wake.wake_progress import DeviceWake, Rate, UnmatchedWake, WakeProgress
 
 AttemptKey = tuple[str, int, int]
@@ -381,7 +382,7 @@ def _compare(figures: WakeFigures, first: DeviceWake, second: DeviceWake) -> Dev
     first_plays = {play.trial.id: play for play in figures.plays(first.device)}
     second_plays = {play.trial.id: play for play in figures.plays(second.device)}
     shared = [trial for trial in first_woke if trial in second_woke]
-    lags = [wake_lag(first_plays[trial], second_plays[trial]) for trial in shared]
+    lags = [_wake_lag(first_plays[trial], second_plays[trial]) for trial in shared]
     return DevicePair(
         first=first.device,
         second=second.device,
@@ -391,3 +392,21 @@ def _compare(figures: WakeFigures, first: DeviceWake, second: DeviceWake) -> Dev
         accepts=(first.after_review, second.after_review),
         lag=latency_figures([lag for lag in lags if lag is not None]),
     )
+
+
+def _wake_lag(first: Play, second: Play) -> MeasuredDuration | None:
+    """How much later the second device woke than the first at one stimulus; None unless both woke.
+
+    Sound from one player begins at the same time for both, so the error of its start does not count.
+    """
+    hit, other = first.reading.hit, second.reading.hit
+    if hit is None or other is None:
+        return None
+    if first.on_audio_line or second.on_audio_line or first.target.player != second.target.player:
+        first_delay, second_delay = first.reading.delay, second.reading.delay
+        if first_delay is None or second_delay is None:
+            return None
+        return MeasuredDuration(second_delay.value_s - first_delay.value_s, first_delay.error_s + second_delay.error_s)
+    from_s, to_s = sorted((hit.at.at_s, other.at.at_s))
+    error_s = hit.at.error_s + other.at.error_s + observations.stalled_s(first.stalls, from_s, to_s)
+    return MeasuredDuration(other.at.at_s - hit.at.at_s, error_s)

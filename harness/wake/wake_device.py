@@ -479,13 +479,13 @@ class DeviceFigures:
         earlier_s = (last_s for other in reversed(line[:first]) if (last_s := other.last_s) is not None)
         plays = line[first:]
         broken = [other for other in neighbours if not other.is_complete and other.state is PlayState.OUTSIDE]
-        loose = [(other.place(event), event) for other in broken for event in other.events]
-        loose += [
+        outside_events = [(other.place(event), event) for other in broken for event in other.events]
+        outside_events += [
             (play.place(event), event)
             for event in self._recent_strays
             if not event.plays_only and _has_place(play, event)
         ]
-        assignments = assign_events(plays, loose, next(earlier_s, -math.inf))
+        assignments = assign_events(plays, outside_events, next(earlier_s, -math.inf))
         released_events = self._move_events(assignments, broken)
         woke: list[tuple[Play, HeardWake]] = []
         for other in plays:

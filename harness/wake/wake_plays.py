@@ -388,13 +388,13 @@ class Play:
 
 
 def assign_events(
-    plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], before_s: float
+    plays: Sequence[Play], outside_events: Sequence[tuple[float, HeardWake]], before_s: float
 ) -> dict[Play, PlayEvents]:
     """Assigns the events on a time line to plays: merges them first, then matches them with the windows of all plays.
 
     - plays: neighbours on one time line that were heard completely, in their order.
-    - loose: events outside of them, with their places. Those in a window of one of these plays, or part of an event
-      of one, belong to it. The others are in none of the results.
+    - outside_events: events outside of them, with their places. Those in a window of one of these plays, or part of an
+      event of one, belong to it. The others are in none of the results.
     - before_s: place of the last separate event before these plays; the first events may be part of that one.
     """
     # A line that begins at the plays keeps sums small.
@@ -409,10 +409,11 @@ def assign_events(
         for event, (place_s, is_inside) in zip(play.events, play.placed(play.events), strict=True):
             if event not in assignment.expected:
                 line.append((place_s - origin_s, event, play if is_inside else None))
-    line += [(place_s - origin_s, event, None) for place_s, event in loose]
+    line += [(place_s - origin_s, event, None) for place_s, event in outside_events]
     placed, strays = _plays_of_events(line, windows)
     other_windows = tuple(_shift_window(window, origin_s) for play in plays for window in play.other_windows)
-    starts_s = [window.start_s for window in (*(window for window, _ in windows), *other_windows)]
+    starts_s = [window.start_s for window, _ in windows]
+    starts_s += [window.start_s for window in other_windows]
     earliest_s = min([*starts_s, *(at_s for at_s, _, _ in placed)], default=math.inf)
     matching = match_events(
         [window for window, _ in windows],
@@ -512,11 +513,16 @@ def reading_of(play: Play, proven: Sequence[Span]) -> PlayReading:
     ends = [min(play.place(event), end_s) for event in assignment.unmatched]
     offset_s = 0.0 if hit is None else play.place(hit) - play.start_s
     spot_s = 0.0 if hit is None else max(0.0, offset_s - play.row.query_start_s)
-    # A probe gives no exposure.
-    ambient, probe = play.kind is TrialKind.AMBIENT, play.kind is TrialKind.PROBE
-    heard_s = proven_s(play, proven) if ambient else 0.0
-    in_vocabulary_s = max(0.0, duration_s - spot_s) if play.settings.count_in_vocabulary and not probe else 0.0
-    counting_spans = {TrialKind.AMBIENT: proven, TrialKind.PROBE: []}.get(play.kind, [(-math.inf, math.inf)])
+    is_ambient, is_probe = play.kind is TrialKind.AMBIENT, play.kind is TrialKind.PROBE
+    heard_s = proven_s(play, proven) if is_ambient else 0.0
+    in_vocabulary_s = 0.0
+    counting_spans: Sequence[Span] = [(-math.inf, math.inf)]
+    if is_ambient:
+        counting_spans = proven
+    elif is_probe:  # a probe gives no exposure
+        counting_spans = []
+    elif play.settings.count_in_vocabulary:
+        in_vocabulary_s = max(0.0, duration_s - spot_s)
     reading = PlayReading(
         hit=hit,
         doubled=assignment.doubled,
@@ -525,8 +531,8 @@ def reading_of(play: Play, proven: Sequence[Span]) -> PlayReading:
         exposed=tuple([any(low <= at_s <= high for low, high in counting_spans) for at_s in ends]),
         suppressed=len(assignment.parts),
         expected=len(assignment.expected),
-        exposure_s=heard_s if ambient else in_vocabulary_s,
-        unproven_s=max(0.0, duration_s - heard_s) if ambient else 0.0,
+        exposure_s=heard_s if is_ambient else in_vocabulary_s,
+        unproven_s=max(0.0, duration_s - heard_s) if is_ambient else 0.0,
         spot_s=spot_s,
     )
     if play.kind is TrialKind.COMMAND and (window := play.window) is not None:
@@ -556,24 +562,6 @@ def _delay(play: Play, event: HeardWake, offset_s: float) -> MeasuredDuration | 
         shift_s = stalled_s(play.stalls, play.host_s(play.row.query_end_s), event.at.at_s)
         error_s = event.at.error_s + (play.origin.error_s if play.origin else 0.0) + shift_s
     return MeasuredDuration(offset_s - play.row.query_end_s, error_s)
-
-
-def wake_lag(first: Play, second: Play) -> MeasuredDuration | None:
-    """How much later the second device woke than the first at one stimulus; None unless both woke.
-
-    Sound from one player begins at the same time for both, so the error of its start does not count.
-    """
-    hit, other = first.reading.hit, second.reading.hit
-    if hit is None or other is None:
-        return None
-    if first.on_audio_line or second.on_audio_line or first.target.player != second.target.player:
-        first_delay, second_delay = first.reading.delay, second.reading.delay
-        if first_delay is None or second_delay is None:
-            return None
-        return MeasuredDuration(second_delay.value_s - first_delay.value_s, first_delay.error_s + second_delay.error_s)
-    from_s, to_s = sorted((hit.at.at_s, other.at.at_s))
-    error_s = hit.at.error_s + other.at.error_s + stalled_s(first.stalls, from_s, to_s)
-    return MeasuredDuration(other.at.at_s - hit.at.at_s, error_s)
 
 
 def _command_reading(play: Play, reading: PlayReading, window: Window) -> PlayReading:
