@@ -282,10 +282,12 @@ class DeviceSetting:
 
     def holds(self, value: str) -> bool:
         """Whether the device reports this value. Numbers may differ by 1e-6 of their size, since devices round them."""
+        if self.value == value:
+            return True
+        if self.choices:
+            return False
         with contextlib.suppress(ValueError):
-            return self.value == value or (
-                not self.choices and math.isclose(float(self.value), float(value), rel_tol=1e-6)
-            )
+            return math.isclose(float(self.value), float(value), rel_tol=1e-6)
         return False
 
     def refusal(self, value: str) -> str:
@@ -379,7 +381,6 @@ class Equipment:
 MERGE_WITHIN_MS = 1000.0
 """Reports of one wake event by several sources lie at most this far apart. A log line, a light and a chime usually
 follow a wake within half a second. Nobody says a wake phrase twice within one second."""
-
 
 EARCON_THRESHOLD = 0.65
 """Least score of a chime's detection. benchmarks/bench_earcons.py measures how often speech and noise reach it."""
@@ -537,7 +538,8 @@ class Notify:
     ca_file: str = ""
 
     def __post_init__(self) -> None:
-        if sum(map(bool, (self.command, self.webhook, self.webhook_env, self.mqtt))) != 1:
+        destinations = (self.command, self.webhook, self.webhook_env, self.mqtt)
+        if len([destination for destination in destinations if destination]) != 1:
             raise InputError(
                 "a message needs exactly one destination",
                 remedy="Use exactly one of `command`, `webhook`, `webhook_env` and `mqtt`",
@@ -546,18 +548,15 @@ class Notify:
             raise InputError(f"{self.webhook!r} is not an HTTP address", remedy="Use `https://…`")
         if self.mqtt and (not self.topic or set(self.topic) & set("+#")):
             raise InputError("`mqtt` needs a topic without + and #", remedy="Set a topic, such as `topic: lab/nights`")
-        for main, is_used, keys in (
+        mqtt_values = {key: getattr(self, key) for key in ("topic", "username", "password_env", "tls", "ca_file")}
+        for main_key, is_used, dependent_values in (
             ("command", bool(self.command), {"input": self.input is not NotifyInput.JSON}),
             ("webhook", bool(self.webhook or self.webhook_env), {"token_env": self.token_env}),
-            (
-                "mqtt",
-                bool(self.mqtt),
-                {key: getattr(self, key) for key in ("topic", "username", "password_env", "tls", "ca_file")},
-            ),
+            ("mqtt", bool(self.mqtt), mqtt_values),
         ):
-            for key, value in keys.items():
+            for key, value in dependent_values.items():
                 if value and not is_used:
-                    raise InputError(f"`{key}` belongs to `{main}`", remedy=f"Remove `{key}`")
+                    raise InputError(f"`{key}` belongs to `{main_key}`", remedy=f"Remove `{key}`")
 
 
 @frozen

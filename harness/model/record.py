@@ -6,7 +6,6 @@ latest take that finished. Attempts count from 1 within a take.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from enum import StrEnum
 from functools import cache
@@ -26,11 +25,11 @@ class ByKind:
     """Annotates a union: a reader of JSON then tries only the member that `kind` names."""
 
     def __get_pydantic_core_schema__(self, union: Any, handler: Any) -> Any:
-        return handler.generate_schema(_with_schema_by_kind(union))
+        return handler.generate_schema(_stand_in_with_schema(union))
 
 
 @cache
-def _with_schema_by_kind(union: Any) -> type:
+def _stand_in_with_schema(union: Any) -> type:
     """A type that stands in for the union and brings its schema.
 
     Pydantic accepts a finished schema only from a type, and generating the schema takes long.
@@ -188,6 +187,8 @@ class Question(StrEnum):
 
 @frozen
 class OperatorAsked(AttemptRow):
+    """The operator was asked something about an attempt. question: the text that was shown."""
+
     question: str
     about: Question = Question.RECOGNITION
     kind: Literal["operator_asked"] = "operator_asked"
@@ -277,10 +278,10 @@ class StimulusSpoken(AttemptRow):
     duration_s: float
     kind: Literal["stimulus_spoken"] = "stimulus_spoken"
 
-    def measured(self, row: AttemptStarted) -> AttemptStarted:
-        """The start of the attempt, with the times that were measured."""
+    def with_measured_times(self, start: AttemptStarted) -> AttemptStarted:
+        """The start of the attempt, with the sound and the times of what the person said."""
         return replace(
-            row,
+            start,
             stimulus_sha256=self.stimulus_sha256,
             query_start_s=self.query_start_s,
             query_end_s=self.query_end_s,
@@ -319,6 +320,8 @@ class DecisionReached:
 
 @frozen
 class RerunAsked:
+    """Somebody wants a trial to be run again. take: number of the new take."""
+
     trial_id: str
     take: int
     by: str
@@ -327,6 +330,8 @@ class RerunAsked:
 
 @frozen
 class JudgmentGiven:
+    """A rater has judged an item, or has changed or withdrawn a judgment."""
+
     judgment: Judgment
     kind: Literal["judgment_given"] = "judgment_given"
 
@@ -358,7 +363,7 @@ class SharesMoved:
     kind: Literal["shares_moved"] = "shares_moved"
 
 
-def _demand_reason(reason: str) -> None:
+def _require_reason(reason: str) -> None:
     if not reason.strip():
         raise ValueError("sound is removed only for a stated reason")
 
@@ -373,7 +378,7 @@ class SoundsRemoved:
     kind: Literal["sounds_removed"] = "sounds_removed"
 
     def __post_init__(self) -> None:
-        _demand_reason(self.reason)
+        _require_reason(self.reason)
 
 
 @frozen
@@ -392,11 +397,13 @@ class SoundRedacted:
     kind: Literal["sound_redacted"] = "sound_redacted"
 
     def __post_init__(self) -> None:
-        _demand_reason(self.reason)
+        _require_reason(self.reason)
 
 
 @frozen
 class NoteWritten:
+    """Somebody has written a note, about a trial or (None) about the session."""
+
     text: str
     by: str
     trial_id: str | None = None
@@ -414,6 +421,8 @@ class MarkSet:
 
 @frozen
 class Paused:
+    """The run waits. reason: for people. by: who paused it."""
+
     reason: str
     by: str
     kind: Literal["paused"] = "paused"
@@ -421,6 +430,8 @@ class Paused:
 
 @frozen
 class Resumed:
+    """The run continues after a pause."""
+
     by: str
     kind: Literal["resumed"] = "resumed"
 
@@ -512,6 +523,8 @@ class BenchChecked:
 
 
 class EndReason(StrEnum):
+    """Why a run of a session ended. A stopped session can be resumed, an aborted one cannot."""
+
     COMPLETED = "completed"
     ABORTED = "aborted"
     STOPPED = "stopped"
@@ -519,6 +532,8 @@ class EndReason(StrEnum):
 
 @frozen
 class SessionFinished:
+    """A run of the session ended in an orderly way."""
+
     reason: EndReason
     kind: Literal["session_finished"] = "session_finished"
 
@@ -547,43 +562,3 @@ class Entry:
     at_s: float
     wall_s: float
     record: Annotated[Record, ByKind()]
-
-
-CLOCK_JUMP_S = 2.0
-"""If wall clock and monotonic clock differ by more, the wall clock was set, or the host slept.
-
-Clocks that follow a time server drift far less.
-"""
-
-
-class SteadyWall:
-    """Unix times of rows without the jumps of the wall clock, so that durations across a jump are right.
-
-    Between two rows of a run the monotonic clock decides, and between two runs the wall clock.
-    """
-
-    def __init__(self) -> None:
-        self._last: Entry | None = None
-        self._speed, self._jumps_s = 1.0, 0.0
-
-    def wall_s_of(self, entry: Entry) -> float:
-        """The Unix time of a row. Call it for every row of a log, in order."""
-        last, self._last = self._last, entry
-        if isinstance(entry.record, EngineStarted):
-            self._speed = entry.record.clock_speed
-        elif last is not None and last.run == entry.run:
-            step_s = entry.wall_s - last.wall_s - (entry.at_s - last.at_s) / self._speed
-            if abs(step_s) > CLOCK_JUMP_S:
-                self._jumps_s += step_s
-        return entry.wall_s - self._jumps_s
-
-
-def chronological(*files: Iterable[Entry]) -> list[Entry]:
-    """Rows of several files, oldest first. Rows of one file keep their order, even if the clock was set back."""
-    dated_entries: list[tuple[float, Entry]] = []
-    for rows in files:
-        latest_s = 0.0
-        for entry in rows:
-            latest_s = max(latest_s, entry.wall_s)
-            dated_entries.append((latest_s, entry))
-    return [entry for _, entry in sorted(dated_entries, key=lambda dated_entry: dated_entry[0])]

@@ -150,8 +150,14 @@ class RepeatUntil(StrEnum):
 class RepromptRule:
     """When a query is said again, and how long a trial waits for an answer.
 
+    context_wait_s: wait before a repetition, so that the device has forgotten the dialogue.
+    response_timeout_s: how long the trial waits for an answer. response_max_s: when an answer is cut off.
+    end_silence_ms: silence after which an answer has ended.
+    evidence_wait_s, operator_wait_s: how long the trial waits for the device's own report, and for the operator.
+    max_interruptions: interruptions after which the harness gives up on a trial.
+    until: None is UNDERSTOOD if the trial expects intents, else RECOGNISED.
     speak_within_s: time in which a person must begin to speak. max_prompts: how often that person is asked. None: the
-    usual values. until: None is UNDERSTOOD if the trial expects intents, else RECOGNISED.
+    usual values.
     """
 
     max_attempts: int = 3
@@ -391,19 +397,13 @@ def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[Axis
     """
     match template.kind:
         case TrialKind.QUERY | TrialKind.MEMORY | TrialKind.UNDERSTAND:
-            spoken_axes: set[AxisName] = {
-                "voice",
-                "level_dbfs",
-                "level_spl",
-                "gap_ms",
-                "noise",
-                "device_settings",
-                *PLACING,
-                *CHANNEL,
-            }
+            spoken_axes: set[AxisName] = {"voice", "level_dbfs", "level_spl", "gap_ms", "noise", "device_settings"}
+            spoken_axes |= PLACING | CHANNEL
             if template.kind is not TrialKind.MEMORY:
                 spoken_axes.add("opening")
-            return frozenset(spoken_axes | {"position"} if through_air else spoken_axes)
+            if through_air:
+                spoken_axes.add("position")
+            return frozenset(spoken_axes)
         case TrialKind.AMBIENT | TrialKind.PROBE:
             return frozenset()
         case TrialKind.WAKE | TrialKind.COMMAND:
@@ -420,31 +420,36 @@ def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[Axis
 
 
 def requested_voice(
-    defaults: Defaults, template: TrialTemplate, query: Query | None, axis: Mapping[AxisName, AxisValue]
+    defaults: Defaults, template: TrialTemplate, query: Query | None, cell: Mapping[AxisName, AxisValue]
 ) -> VoiceSpec:
-    """The voice that the matrix gives, else the trial, the query or the defaults. axis: the values of a cell."""
-    query_voice = query.voice if query else None
-    voice = next(
-        candidate
-        for candidate in (axis.get("voice"), template.voice, query_voice, defaults.voice)
-        if candidate is not None
-    )
-    assert isinstance(voice, VoiceSpec), voice
-    return voice
+    """The voice that the matrix gives, else the trial, the query or the defaults.
+
+    cell: the values of a cell of the matrix, by axis.
+    """
+    matrix_voice = cell.get("voice")
+    if matrix_voice is not None:
+        assert isinstance(matrix_voice, VoiceSpec), matrix_voice
+        return matrix_voice
+    if template.voice is not None:
+        return template.voice
+    if query is not None and query.voice is not None:
+        return query.voice
+    return defaults.voice
 
 
 def requested_level(
-    defaults: Defaults, template: TrialTemplate, axis: Mapping[AxisName, AxisValue]
+    defaults: Defaults, template: TrialTemplate, cell: Mapping[AxisName, AxisValue]
 ) -> tuple[float, bool]:
     """The level that the matrix gives, else the trial or the defaults; and whether it is in dB SPL, else in dBFS.
 
-    axis: the values of a cell. The level has no effect on recordings that keep their own (`as_recorded`).
+    cell: the values of a cell of the matrix, by axis. The level has no effect on recordings that keep their own
+    (`as_recorded`).
     """
     if template.as_recorded and template.kind is not TrialKind.COMMAND:
         return defaults.level_dbfs, False
     for value, in_spl in (
-        (axis.get("level_spl"), True),
-        (axis.get("level_dbfs"), False),
+        (cell.get("level_spl"), True),
+        (cell.get("level_dbfs"), False),
         (template.level_dbfs, False),
         (defaults.level_spl, True),
     ):
@@ -461,23 +466,23 @@ def power_cycle_of(defaults: Defaults, template: TrialTemplate) -> int:
     return default if template.power_cycle is None else template.power_cycle
 
 
-def placement_of(defaults: Defaults, axis: Mapping[AxisName, AxisValue]) -> Placement | None:
+def placement_of(defaults: Defaults, cell: Mapping[AxisName, AxisValue]) -> Placement | None:
     """Where the talker is in a simulated room, from the matrix, else the defaults; None without a room.
 
-    axis: the values of a cell.
+    cell: the values of a cell of the matrix, by axis.
     """
-    room = axis.get("room", defaults.room)
-    distance_m, angle_deg = axis.get("distance_m", defaults.distance_m), axis.get("angle_deg", defaults.angle_deg)
+    room = cell.get("room", defaults.room)
+    distance_m, angle_deg = cell.get("distance_m", defaults.distance_m), cell.get("angle_deg", defaults.angle_deg)
     assert room is None or isinstance(room, RoomSpec), room
     assert isinstance(distance_m, int | float), distance_m
     assert isinstance(angle_deg, int | float), angle_deg
     return None if room is None else room.placement(distance_m, angle_deg)
 
 
-def channel_of(axis: Mapping[AxisName, AxisValue]) -> Channel:
-    """The channel that the matrix gives. axis: the values of a cell."""
-    speed, gain_db, clipping_db = axis.get("speed", 1.0), axis.get("gain_db", 0.0), axis.get("clipping_db") or 0.0
-    band, codec = axis.get("band_hz"), axis.get("codec") or ""
+def channel_of(cell: Mapping[AxisName, AxisValue]) -> Channel:
+    """The channel that the matrix gives. cell: the values of a cell of the matrix, by axis."""
+    speed, gain_db, clipping_db = cell.get("speed", 1.0), cell.get("gain_db", 0.0), cell.get("clipping_db") or 0.0
+    band, codec = cell.get("band_hz"), cell.get("codec") or ""
     assert isinstance(speed, int | float), speed
     assert isinstance(gain_db, int | float), gain_db
     assert isinstance(clipping_db, int | float), clipping_db
@@ -526,6 +531,8 @@ class Defaults:
     """What trials use unless they set their own. level_spl: level in dB SPL, instead of level_dbfs.
 
     room: a simulated room, with the talker at distance_m and angle_deg in it; None: no room is simulated.
+    between_trials_s: pause between trials. life_check_after: number of successive trials without a sign of life after
+    which the harness makes a life check; 0: never. power_cycle: number of trials between two power cycles; 0: never.
     """
 
     voice: VoiceSpec = field(default_factory=VoiceSpec)
@@ -561,7 +568,9 @@ class RecognitionRule:
     def name(self) -> str:
         """The name of the normalisation, as shown with every result."""
         name = self.normalisation.value if self.rewriting is None else self.rewriting.id
-        return f"{name}, {self.language}" if self.normalisation is Normalisation.SPOKEN and not self.english else name
+        if self.normalisation is Normalisation.SPOKEN and not self.english:
+            return f"{name}, {self.language}"
+        return name
 
     @property
     def english(self) -> bool:

@@ -14,7 +14,8 @@ from harness.base.user_text import name_key
 from harness.model.errors import InputError, Place
 from harness.model.judgment import Category, GoldItem, Judgment, ProposalRule, RatingRound
 from harness.model.numbers import counted
-from harness.model.record import JudgmentGiven, SharesMoved, chronological
+from harness.model.record import JudgmentGiven, SharesMoved
+from harness.model.row_times import chronological
 from harness.model.stimulus import Role, SpokenText, StimulusRecipe, VoiceSpec, Waveform
 from harness.rating.desk import Desk
 from harness.rating.items import CategoryProposal, Item, exercise_item

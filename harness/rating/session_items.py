@@ -23,8 +23,8 @@ from harness.model.record import (
     SessionFinished,
     SharesMoved,
     TrialFinished,
-    chronological,
 )
+from harness.model.row_times import chronological
 from harness.model.trial import Outcome, Recognition, Trial
 from harness.rating.figures.judged_responses import JudgedResponse, complete_rows, judged_responses_of
 from harness.rating.items import HiddenDetails, Item, Subject, blind_id

@@ -20,11 +20,11 @@ from harness.model.record import (
     SessionStarted,
     SettingsNoted,
     SettingsStage,
-    SteadyWall,
     StimulusStored,
     TrialFinished,
     TrialStarted,
 )
+from harness.model.row_times import SteadyWall
 from harness.model.scenario import Scenario
 from harness.model.trial import Outcome
 from harness.session.figures.limits import limits_so_far

@@ -119,7 +119,7 @@ class Liveness:
                 self.begin_attempt()
                 self._current_attempt = record if trial_id in self._trials else None
             case StimulusSpoken() if self._current_attempt is not None:
-                self._current_attempt = record.measured(self._current_attempt)
+                self._current_attempt = record.with_measured_times(self._current_attempt)
             case EngineStarted(boot_id=boot):  # signs that came since the last row are in none
                 for life in self._life_signs.values():
                     self._check_silence(life, self._last_row_s)

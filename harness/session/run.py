@@ -30,18 +30,8 @@ from harness.model.feed import Abort, Command, Hello, Resume, StateChanged, Stat
 from harness.model.frozen import frozen
 from harness.model.numbers import fixed
 from harness.model.observation import HostStalled, Observation
-from harness.model.record import (
-    CLOCK_JUMP_S,
-    Clip,
-    DecisionReached,
-    EndReason,
-    Entry,
-    FaultMet,
-    Paused,
-    Question,
-    Record,
-    Resumed,
-)
+from harness.model.record import Clip, DecisionReached, EndReason, Entry, FaultMet, Paused, Question, Record, Resumed
+from harness.model.row_times import CLOCK_JUMP_S
 from harness.model.stimulus import RenderedStimulus, Waveform
 from harness.model.trial import Trial
 from harness.session.event_clips import ClipResult, EventClips

@@ -88,10 +88,10 @@ class Endpoints:
 
     def __init__(self, rules: EndpointRules | None = None) -> None:
         self.rules = rules or EndpointRules()
-        self._bridge = _frame_count(self.rules.bridge_ms)
+        self._bridge_frames = _frame_count(self.rules.bridge_ms)
         self._hold_frames = _frame_count(self.rules.hold_ms)
-        self._earcon_max = _frame_count(self.rules.earcon_max_ms)
-        self._min_speech = _frame_count(self.rules.min_speech_ms)
+        self._max_earcon_frames = _frame_count(self.rules.earcon_max_ms)
+        self._min_speech_frames = _frame_count(self.rules.min_speech_ms)
         self.reset()
 
     def reset(self) -> None:
@@ -99,8 +99,8 @@ class Endpoints:
         self._stretch: list[SoundFrame] = []
         self._open_onset: SpeechOnset | None = None
         self._peak_dbfs = -200.0
-        self._last_loud = 0
-        self._last_speech = 0
+        self._last_loud_index = 0
+        self._last_speech_index = 0
 
     @property
     def speaking(self) -> bool:
@@ -115,7 +115,7 @@ class Endpoints:
             if remaining and self._highest_level(remaining) > remaining[-1].floor_dbfs + self.rules.rise_db:
                 self._stretch = remaining
                 self._peak_dbfs = self._highest_level(remaining)
-                self._last_loud = self._last_speech = remaining[-1].index
+                self._last_loud_index = self._last_speech_index = remaining[-1].index
 
     def feed(self, frame: SoundFrame) -> Iterator[EndpointEvent]:
         """What this frame decides, usually nothing."""
@@ -124,15 +124,16 @@ class Endpoints:
             if not loud:
                 return
             self._peak_dbfs = -200.0
-            self._last_speech = frame.index
+            self._last_speech_index = frame.index
         self._stretch.append(frame)
         if frame.speech:
-            self._last_speech = frame.index
+            self._last_speech_index = frame.index
         if loud:
-            self._last_loud = frame.index
+            self._last_loud_index = frame.index
             self._peak_dbfs = max(self._peak_dbfs, frame.level_dbfs)
-        quiet = frame.index - self._last_loud >= self._bridge
-        is_over = frame.index - self._last_speech >= 3 * self._bridge  # it may be loud, but it is not speech any more
+        quiet = frame.index - self._last_loud_index >= self._bridge_frames
+        # It may still be loud, but it is not speech any more.
+        is_over = frame.index - self._last_speech_index >= 3 * self._bridge_frames
         if self._open_onset is None:
             yield from self._decide(frame, quiet, is_over)
         elif quiet or is_over:
@@ -169,28 +170,28 @@ class Endpoints:
                 yield self._offset()
                 self.reset()
         elif quiet:
-            if tones and tones[-1][-1].index - tones[0][0].index < self._earcon_max:
+            if tones and tones[-1][-1].index - tones[0][0].index < self._max_earcon_frames:
                 yield self._tone_detection([sound_frame for run in tones for sound_frame in run])
             self.reset()
-        elif tones and length > self._earcon_max:  # too long for an earcon, so it counts as speech
+        elif tones and length > self._max_earcon_frames:  # too long for an earcon, so it counts as speech
             self._open_onset = self._onset(self._stretch[0].index, self._stretch[0].index)
             yield self._open_onset
-        elif is_over and not tones and length > 3 * self._bridge:
+        elif is_over and not tones and length > 3 * self._bridge_frames:
             # Noise may go on for long: only its last part can lead up to speech.
-            del self._stretch[: -2 * self._bridge]
+            del self._stretch[: -2 * self._bridge_frames]
 
     def _is_tonal_only(self, tones: list[list[SoundFrame]], length: int, quiet: bool) -> bool:
         """Whether almost all of the sound is tones, and the rest may be their decay."""
         tonal_frames = sum(map(len, tones))
         loud_frames = sum(map(len, self._loud_runs()))
-        return tonal_frames > 0.8 * loud_frames and (quiet or length <= self._earcon_max)
+        return tonal_frames > 0.8 * loud_frames and (quiet or length <= self._max_earcon_frames)
 
     def _loud_runs(self) -> list[list[SoundFrame]]:
         """Runs of loud frames, split at gaps of 40 ms or more."""
-        threshold = self._threshold()
+        threshold_dbfs = self._loud_threshold_dbfs()
         runs: list[list[SoundFrame]] = []
         for frame in self._stretch:
-            if frame.masked or frame.level_dbfs <= threshold:
+            if frame.masked or frame.level_dbfs <= threshold_dbfs:
                 continue
             if runs and frame.index - runs[-1][-1].index <= 4:
                 runs[-1].append(frame)
@@ -203,20 +204,20 @@ class Endpoints:
         inner = run[3:-1] if len(run) >= 8 else run[2:]
         return is_tonal([frame.filled for frame in inner])
 
-    def _threshold(self) -> float:
+    def _loud_threshold_dbfs(self) -> float:
         """The level above which frames of the stretch are loud, by its latest noise floor, in dBFS."""
         return max(self._stretch[-1].floor_dbfs + self.rules.rise_db, self._peak_dbfs - self.rules.depth_db)
 
     def _has_enough_speech(self, voiced: list[list[SoundFrame]]) -> bool:
         """Whether there is enough speech besides tones and own sound. The decay of a tone does not count."""
-        return sum(frame.speech for run in voiced for frame in run) >= self._min_speech
+        return sum(frame.speech for run in voiced for frame in run) >= self._min_speech_frames
 
     def _first_speech_frame(self) -> int | None:
         """First frame of the detector's first dense run; None if there are too few speech frames."""
         speech = [frame.index for frame in self._stretch if frame.speech]
         for position, index in enumerate(speech):
-            dense_frames = sum(other < index + 2 * self._min_speech for other in speech[position:])
-            if dense_frames >= self._min_speech:
+            dense_frames = sum(other < index + 2 * self._min_speech_frames for other in speech[position:])
+            if dense_frames >= self._min_speech_frames:
                 return index
         return None
 
@@ -225,7 +226,7 @@ class Endpoints:
 
         first: index of that frame. not_before: index of the first frame that may be part of it; None for no limit.
         """
-        threshold = self._threshold()
+        threshold_dbfs = self._loud_threshold_dbfs()
         start = first
         gap = 0
         for frame in reversed(self._stretch):
@@ -235,7 +236,7 @@ class Endpoints:
                 break
             if not_before is not None and frame.index < not_before:
                 break
-            if not frame.masked and frame.level_dbfs > threshold:
+            if not frame.masked and frame.level_dbfs > threshold_dbfs:
                 start, gap = frame.index, 0
             else:
                 gap += 1
@@ -244,22 +245,22 @@ class Endpoints:
         if start == first:
             # The detector was early: the sound begins where the energy rises.
             loud_indices = (
-                frame.index for frame in self._stretch if frame.index >= first and frame.level_dbfs > threshold
+                frame.index for frame in self._stretch if frame.index >= first and frame.level_dbfs > threshold_dbfs
             )
             start = next(loud_indices, first)
         loud_levels = [
-            frame.level_dbfs for frame in self._stretch if frame.index >= start and frame.level_dbfs > threshold
+            frame.level_dbfs for frame in self._stretch if frame.index >= start and frame.level_dbfs > threshold_dbfs
         ]
         level = sum(loud_levels) / len(loud_levels) if loud_levels else self._peak_dbfs
         return SpeechOnset(float(start), level, self._snr_db())
 
     def _offset(self) -> SpeechOffset:
         """The end of the speech: its last loud frame that is not too long after the detector's last speech frame."""
-        threshold = self._threshold()
-        last = self._last_loud
-        latest = self._last_speech + _MAX_DECAY_FRAMES
+        threshold_dbfs = self._loud_threshold_dbfs()
+        last = self._last_loud_index
+        latest = self._last_speech_index + _MAX_DECAY_FRAMES
         for frame in reversed(self._stretch):
-            if not frame.masked and frame.level_dbfs > threshold and frame.index <= latest:
+            if not frame.masked and frame.level_dbfs > threshold_dbfs and frame.index <= latest:
                 last = frame.index
                 break
         return SpeechOffset(float(last + 1), self._snr_db())

@@ -20,7 +20,7 @@ _RATE_HZ = 16000
 _LOW_HZ, _HIGH_HZ = 150.0, 6000.0
 _BELOW_PEAK_DB = 25.0
 _TONAL_SHARE = 0.075  # Above the 5 % of a chord of three.
-_TONAL_FRAMES = 0.8  # Least share of frames.
+_MIN_TONAL_PART = 0.8  # Of the frames of a tonal stretch.
 _MIN_FRAMES = 3
 
 _TAPER = np.hanning(WINDOW_SAMPLES)
@@ -47,8 +47,8 @@ def is_tonal(shares: Sequence[float]) -> bool:
     """
     if len(shares) < _MIN_FRAMES:
         return False
-    narrow = sum(share <= _TONAL_SHARE for share in shares)
-    return narrow >= _TONAL_FRAMES * len(shares)
+    tonal_frames = sum(share <= _TONAL_SHARE for share in shares)
+    return tonal_frames >= _MIN_TONAL_PART * len(shares)
 
 
 SILENT_DBFS = -90.0  # The last bit of 16-bit sound.
@@ -242,7 +242,7 @@ class Frames:
         self._index = 0
         self._waiting: deque[SoundFrame] = deque()
         self._normalised: Mono = np.zeros(0, np.float32)
-        self._judged = 0
+        self._judged_samples = 0
 
     def feed(self, samples: Mono, masks: npt.NDArray[np.bool_]) -> Iterator[SoundFrame]:
         """The frames that are complete now. masks: samples that may contain the harness's own stimulus."""
@@ -259,19 +259,20 @@ class Frames:
     def _measure(self, samples: Mono, masked: bool) -> None:
         """Computes the features of the next frame, and passes its samples on to the detector."""
         power = float(np.mean(np.square(samples, dtype=np.float64)))
-        level = 10 * float(np.log10(max(power, _MIN_POWER)))
-        floor = self.floor.dbfs if masked else self.floor.feed(level)
+        level_dbfs = 10 * float(np.log10(max(power, _MIN_POWER)))
+        floor_dbfs = self.floor.dbfs if masked else self.floor.feed(level_dbfs)
         attenuated = samples
-        if masked and level > floor:  # own sound is turned down to the noise, as if it were not there
-            attenuated = samples * np.float32(10 ** ((floor - level) / 20))
+        if masked and level_dbfs > floor_dbfs:  # own sound is turned down to the noise, as if it were not there
+            attenuated = samples * np.float32(10 ** ((floor_dbfs - level_dbfs) / 20))
         self._window = np.concatenate((self._window[FRAME_SAMPLES:], samples))
         # A little below `EndpointRules.rise_db`, from which a frame counts.
-        needs_share = level > floor + 4 and not masked
+        needs_share = level_dbfs > floor_dbfs + 4 and not masked
         filled = filled_share(self._window) if needs_share else 1.0
-        gain = 10 ** (self._normaliser.gain_db(min(level, floor) if masked else level, floor) / 20)
+        attenuated_dbfs = min(level_dbfs, floor_dbfs) if masked else level_dbfs
+        gain = 10 ** (self._normaliser.gain_db(attenuated_dbfs, floor_dbfs) / 20)
         self._normalised = np.concatenate((self._normalised, attenuated * np.float32(gain)))
         # `speech` follows with the decision of the detector.
-        self._waiting.append(SoundFrame(self._index, level, floor, filled, speech=False, masked=masked))
+        self._waiting.append(SoundFrame(self._index, level_dbfs, floor_dbfs, filled, speech=False, masked=masked))
         self._index += 1
 
     def _release_judged(self) -> Iterator[SoundFrame]:
@@ -280,9 +281,9 @@ class Frames:
         while len(self._normalised) >= size:
             pcm = np.clip(self._normalised[:size] * 32767, -32768, 32767).astype(np.int16)
             self._normalised = self._normalised[size:]
-            self._judged += size
+            self._judged_samples += size
             speech = self._detector.is_speech(pcm)
             # A frame gets the decision for the detector's frame that contains its middle.
-            while self._waiting and self._waiting[0].index * FRAME_SAMPLES + FRAME_SAMPLES // 2 < self._judged:
+            while self._waiting and self._waiting[0].index * FRAME_SAMPLES + FRAME_SAMPLES // 2 < self._judged_samples:
                 frame = self._waiting.popleft()
                 yield replace(frame, speech=speech and not frame.masked)

@@ -211,8 +211,12 @@ class GatedSound:
 
 @dataclass(slots=True, eq=False)
 class _Stimulus:
-    """A stimulus that plays or will play. expected: its first sample by the clocks. failed: whether the search for it
-    was given up. done_until: the sample of the recording up to which it was removed."""
+    """A stimulus that plays or will play.
+
+    expected: its first sample by the clocks. located: where it was found; None if it was not, or not yet.
+    failed: whether the search for it was given up. reported: whether its position was already reported.
+    done_until: the sample of the recording up to which it was removed.
+    """
 
     play_id: str
     samples: Mono
@@ -320,9 +324,9 @@ class OwnVoiceGate:
         if self._end < soonest:
             return False
         is_last = self._end >= latest
-        if (
-            not is_last and (self._end - soonest) % (_SEARCH_DELAY // 2) >= FRAME_SAMPLES
-        ):  # a search is slow: one each 40 ms
+        # A search is slow, so there is only one every 40 ms.
+        is_due = (self._end - soonest) % (_SEARCH_DELAY // 2) < FRAME_SAMPLES
+        if not (is_due or is_last):
             return False
         first = max(expected + int(EARLIEST_S * ANALYSIS_HZ), self._origin)
         match = locate(self._samples[first - self._origin : min(self._end, latest) - self._origin], part)

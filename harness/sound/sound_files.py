@@ -186,10 +186,10 @@ class ConstantStretches:
         """Compares the next block with the values of the stretches that it overlaps."""
         block_start, self._position = self._position, self._position + len(block)
         pending: list[int] = []
-        for number, index in enumerate(self._pending):
+        for place, index in enumerate(self._pending):
             first, end = self._stretches[index]
             if first >= self._position:  # this stretch and all later ones begin after the block
-                pending += self._pending[number:]
+                pending += self._pending[place:]
                 break
             part = block[max(0, first - block_start) : max(0, end - block_start)]
             if len(part):
@@ -279,18 +279,18 @@ def _open_unchanged(path: str) -> tuple[int, os.stat_result]:
     try:
         # Checked first, since opening some devices has an effect. Opened without blocking, in case it has changed.
         _refuse_irregular(os.stat(path))
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except OSError as error:
         raise read_error(error) from error
     except ValueError as error:  # a NUL or an invalid character in the name
         raise UnusableSound(RejectReason.UNREADABLE, f"not a valid file name: {error}") from error
-    status = os.fstat(number)
+    status = os.fstat(descriptor)
     try:
         _refuse_irregular(status)
     except UnusableSound:
-        os.close(number)
+        os.close(descriptor)
         raise
-    return number, status
+    return descriptor, status
 
 
 def _refuse_irregular(status: os.stat_result) -> None:
@@ -305,17 +305,18 @@ def _read_or_open(path: str) -> BinaryIO:
     local = local_file(path)
     if local is None:
         return _read_from_store(open_address(path))
-    number, before = _open_unchanged(local)
-    if before.st_size > HELD_BYTES:
-        return os.fdopen(number, "rb")
+    descriptor, status = _open_unchanged(local)
+    if status.st_size > HELD_BYTES:
+        return os.fdopen(descriptor, "rb")
     try:
-        content = os.read(number, before.st_size + 1)
-        after = os.fstat(number)
+        content = os.read(descriptor, status.st_size + 1)
+        status_after = os.fstat(descriptor)
     except OSError as error:
         raise read_error(error) from error
     finally:
-        os.close(number)
-    if len(content) != before.st_size or (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+        os.close(descriptor)
+    is_resized = len(content) != status.st_size or status_after.st_size != status.st_size
+    if is_resized or status_after.st_mtime_ns != status.st_mtime_ns:
         raise changed_error()
     return io.BytesIO(content)
 

@@ -63,22 +63,22 @@ class SampleClock:
 
     def _restart(self) -> None:
         """Forgets all deliveries. A delivery is a pair of its nominal time (sample / rate) and its offset."""
-        self._first_s: float | None = None
+        self._first_nominal_s: float | None = None
         self._minima: deque[tuple[float, float]] = deque(maxlen=WINDOWS)
         self._window_minimum: tuple[float, float] | None = None
         self._window_from = 0.0
         self._late_since_s: float | None = None
         self._least_late_s = 0.0
-        self._latest_s = 0.0
-        self._slope = 0.0
-        self._base = 0.0
+        self._latest_nominal_s = 0.0
+        self._drift = 0.0
+        self._base_s = 0.0
         self._spread_s = FIRST_SPREAD_S
         self._recent: deque[tuple[float, float]] = deque(maxlen=_MAX_RECENT)
 
     @property
     def settled(self) -> bool:
         """Whether enough deliveries have been observed that the anchor is not a late one."""
-        return self._first_s is not None and self._latest_s - self._first_s >= SETTLED_S
+        return self._first_nominal_s is not None and self._latest_nominal_s - self._first_nominal_s >= SETTLED_S
 
     @property
     def ahead_s(self) -> float:
@@ -93,45 +93,45 @@ class SampleClock:
 
         `sample` and `moment_s` never decrease. After a gap the clock starts afresh and is not settled.
         """
-        nominal = sample / self.rate_hz
-        offset = moment_s - nominal
-        if self._first_s is None:
-            self._first_s, self._latest_s = nominal, nominal
-            self._window_minimum, self._window_from = (nominal, offset), nominal
-            self._base = offset
-            self._stream_start_s = nominal if self._stream_start_s is None else self._stream_start_s
-            self._recent.append((nominal, offset))
+        nominal_s = sample / self.rate_hz
+        offset_s = moment_s - nominal_s
+        if self._first_nominal_s is None:
+            self._first_nominal_s, self._latest_nominal_s = nominal_s, nominal_s
+            self._window_minimum, self._window_from = (nominal_s, offset_s), nominal_s
+            self._base_s = offset_s
+            self._stream_start_s = nominal_s if self._stream_start_s is None else self._stream_start_s
+            self._recent.append((nominal_s, offset_s))
             return 0.0
-        self._recent.append((nominal, offset))
-        late_s = offset - self._expected_s(nominal)
-        if late_s < -STEP_S and self._stream_start_s is not None and nominal - self._stream_start_s >= FILLED_S:
+        self._recent.append((nominal_s, offset_s))
+        late_s = offset_s - self._expected_s(nominal_s)
+        if late_s < -STEP_S and self._stream_start_s is not None and nominal_s - self._stream_start_s >= FILLED_S:
             self._ahead_s = min(self._ahead_s - late_s, AHEAD_LIMIT_S)
         if late_s < -EARLY_S and self.settled:
             self._restart()
             return self.observe(sample, moment_s)
         if self.settled and late_s > LATE_S:
             if self._late_since_s is None:
-                self._late_since_s, self._least_late_s = nominal, late_s
+                self._late_since_s, self._least_late_s = nominal_s, late_s
             self._least_late_s = min(self._least_late_s, late_s)
-            if nominal - self._late_since_s >= GAP_S:
+            if nominal_s - self._late_since_s >= GAP_S:
                 missing_s = self._least_late_s
                 self._restart()
                 # This delivery may be late for another reason than the gap.
                 self.observe(sample, moment_s - late_s + missing_s)
                 return missing_s
-            self._latest_s = nominal
+            self._latest_nominal_s = nominal_s
             return 0.0
         self._late_since_s = None
-        self._latest_s = nominal
-        self._add_delivery(nominal, offset)
+        self._latest_nominal_s = nominal_s
+        self._add_delivery(nominal_s, offset_s)
         return 0.0
 
     def time_of(self, sample: int) -> tuple[float, float]:
         """The time of that sample and its error, in seconds; ValueError before the first observation."""
-        if self._first_s is None:
+        if self._first_nominal_s is None:
             raise ValueError("nothing has been observed yet")
-        nominal = sample / self.rate_hz
-        return nominal + self._expected_s(nominal), BASE_ERROR_S + self._spread_s
+        nominal_s = sample / self.rate_hz
+        return nominal_s + self._expected_s(nominal_s), BASE_ERROR_S + self._spread_s
 
     def doubt_s(self, sample: int) -> float:
         """How much later than `time_of` a sample may have been, in seconds, ≥ 0, by the observations so far.
@@ -139,36 +139,36 @@ class SampleClock:
         Late deliveries count as jitter until they have been late for GAP_S. But samples may also be missing: at most
         as much as the smallest delay of the deliveries since. ValueError before the first observation.
         """
-        if self._first_s is None:
+        if self._first_nominal_s is None:
             raise ValueError("nothing has been observed yet")
-        nominal = sample / self.rate_hz
+        nominal_s = sample / self.rate_hz
         least_s = float("inf")
-        for at_s, offset in reversed(self._recent):
+        for delivery_s, offset_s in reversed(self._recent):
             # Deliveries after the sample, or the last one before it if there is none.
-            if at_s < nominal and least_s < float("inf"):
+            if delivery_s < nominal_s and least_s < float("inf"):
                 break
-            least_s = min(least_s, offset - self._expected_s(at_s))
+            least_s = min(least_s, offset_s - self._expected_s(delivery_s))
         return max(0.0, least_s)
 
     def sample_at(self, moment_s: float) -> int:
         """The sample that was due at a time, rounded."""
-        if self._first_s is None:
+        if self._first_nominal_s is None:
             raise ValueError("nothing has been observed yet")
-        return round((moment_s - self._base) / (1 + self._slope) * self.rate_hz)
+        return round((moment_s - self._base_s) / (1 + self._drift) * self.rate_hz)
 
-    def _expected_s(self, nominal: float) -> float:
-        return self._base + self._slope * nominal
+    def _expected_s(self, nominal_s: float) -> float:
+        return self._base_s + self._drift * nominal_s
 
-    def _add_delivery(self, nominal: float, offset: float) -> None:
+    def _add_delivery(self, nominal_s: float, offset_s: float) -> None:
         """Takes a delivery that is not late. At the end of each window, fits the line again."""
-        if offset < self._expected_s(nominal):
+        if offset_s < self._expected_s(nominal_s):
             # Earlier than the anchor: the anchor was late.
-            self._base = offset - self._slope * nominal
-        if self._window_minimum is None or offset < self._window_minimum[1]:
-            self._window_minimum = (nominal, offset)
-        if nominal - self._window_from >= WINDOW_S:
+            self._base_s = offset_s - self._drift * nominal_s
+        if self._window_minimum is None or offset_s < self._window_minimum[1]:
+            self._window_minimum = (nominal_s, offset_s)
+        if nominal_s - self._window_from >= WINDOW_S:
             self._minima.append(self._window_minimum)
-            self._window_minimum, self._window_from = None, nominal
+            self._window_minimum, self._window_from = None, nominal_s
             self._fit()
 
     def _fit(self) -> None:
@@ -178,10 +178,10 @@ class SampleClock:
             mean_x = sum(x for x, _ in self._minima) / count
             mean_y = sum(y for _, y in self._minima) / count
             covariance = sum((x - mean_x) * (y - mean_y) for x, y in self._minima)
-            slope = covariance / sum((x - mean_x) ** 2 for x, _ in self._minima)
-            self._slope = max(-DRIFT_LIMIT, min(DRIFT_LIMIT, slope))
-        recent = [y - self._slope * x for x, y in list(self._minima)[-FIT_FROM:]]
-        self._base = min(recent)
+            drift = covariance / sum((x - mean_x) ** 2 for x, _ in self._minima)
+            self._drift = max(-DRIFT_LIMIT, min(DRIFT_LIMIT, drift))
+        recent = [y - self._drift * x for x, y in list(self._minima)[-FIT_FROM:]]
+        self._base_s = min(recent)
         self._spread_s = max(recent) - min(recent) if len(recent) > 1 else FIRST_SPREAD_S
 
 
@@ -251,8 +251,8 @@ class StreamClock:
         Earlier callbacks mean that buffers have grown, or that all previous callbacks were late.
         """
         at_s, error_s = self.time_of(sample)
-        half_s = self._count.ahead_s / 2
-        return at_s + half_s, error_s + half_s + self._count.doubt_s(sample)
+        half_ahead_s = self._count.ahead_s / 2
+        return at_s + half_ahead_s, error_s + half_ahead_s + self._count.doubt_s(sample)
 
     def sample_at(self, moment_s: float) -> int:
         """The sample at the converter at a given time."""

@@ -51,9 +51,9 @@ _CHUNK_NAMES = frozenset(
 _TAGS = (b"TAG", b"ID3", b"APETAGEX", b"LYRICSBEGIN")
 """Starts of tags that programs append to a file without a chunk around them: ID3 tags of version 1 and 2, APE, lyrics.
 """
-_MIN_REST_S = 0.1
+_MIN_TRAILING_S = 0.1
 """If fewer seconds of bytes that are neither a chunk nor a tag follow the sound, they do not count as sound."""
-_RATE_BYTES = 32_000
+_USUAL_BYTES_PER_S = 32_000
 """Bytes per second, if the header does not say it."""
 _PIECE_BYTES = 1 << 20
 _MAX_CHUNKS = 1000
@@ -92,13 +92,13 @@ class WaveSound:
 class WaveLayout:
     """The sound of any WAVE file.
 
-    form: content of the `fmt ` chunk; b"" if there is none before the sound.
+    fmt_content: content of the `fmt ` chunk; b"" if there is none before the sound.
     offset, size: position and length of the sound, in bytes.
     assumed: what was assumed because header and file do not agree, for people; "" if they do.
     order: byte order of the header, as in `struct`.
     """
 
-    form: bytes
+    fmt_content: bytes
     offset: int
     size: int
     assumed: str = ""
@@ -122,9 +122,9 @@ def read_wave(file: BinaryIO, length: int) -> WaveSound:
     if start[:4] == b"RIFX":
         raise UnusableSound(RejectReason.ENCODING, "big-endian (RIFX); the samples must be little-endian")
     layout = find_sound(file, length)
-    if not layout.form:
+    if not layout.fmt_content:
         raise _unreadable("the `data` chunk comes before the `fmt ` chunk")
-    rate_hz, channels = _pcm_format(layout.form)
+    rate_hz, channels = _pcm_format(layout.fmt_content)
     return WaveSound(layout.offset, layout.size // (2 * channels), rate_hz, channels, layout.assumed)
 
 
@@ -139,7 +139,7 @@ def find_sound(file: BinaryIO, length: int) -> WaveLayout:
     order = ">" if start[:4] == b"RIFX" else "<"
     riff_size = struct.unpack_from(f"{order}I", start, 4)[0]
     long_data: int | None = None
-    form, assumed = b"", ""
+    fmt_content, assumed = b"", ""
     position = 12
     for _ in range(_MAX_CHUNKS):
         file.seek(position)
@@ -150,19 +150,19 @@ def find_sound(file: BinaryIO, length: int) -> WaveLayout:
         position += 8
         if name == b"data":
             if size == length - position < _UNKNOWN_32:  # nearly every file
-                return WaveLayout(form, position, size, assumed, order)
+                return WaveLayout(fmt_content, position, size, assumed, order)
             sizes = _Sizes(size, long_data, riff_size, position, length)
-            size, assumed = _sound_size(file, sizes, _min_trailing_bytes(form, order), order, assumed)
-            return WaveLayout(form, position, size, assumed, order)
+            size, assumed = _sound_size(file, sizes, _min_trailing_bytes(fmt_content, order), order, assumed)
+            return WaveLayout(fmt_content, position, size, assumed, order)
         if name == b"fmt ":
-            form = file.read(min(size, _MAX_FMT_BYTES))
-            if size < 16 or len(form) < 16:
-                raise _unreadable(f"the `fmt ` chunk has {min(size, len(form))} bytes; it needs at least 16")
+            fmt_content = file.read(min(size, _MAX_FMT_BYTES))
+            if size < 16 or len(fmt_content) < 16:
+                raise _unreadable(f"the `fmt ` chunk has {min(size, len(fmt_content))} bytes; it needs at least 16")
         if name == b"ds64" and start[:4] in (b"RF64", b"BW64"):
-            long = file.read(16)
-            if len(long) < 16 or size < 16:
+            ds64 = file.read(16)
+            if len(ds64) < 16 or size < 16:
                 raise _unreadable("the `ds64` chunk is truncated")
-            long_data = struct.unpack_from("<Q", long, 8)[0]
+            long_data = struct.unpack_from("<Q", ds64, 8)[0]
         position += size
         if position > length:
             raise _unreadable(f"the chunk {name.decode('latin-1')!r} declares {size} bytes, beyond the end of the file")
@@ -240,18 +240,21 @@ def _sound_size(file: BinaryIO, sizes: _Sizes, min_trailing_bytes: float, order:
             kind = "another WAVE file" if is_wave(next_bytes) else "a second `data` chunk"
             notes.append(f"{kind} of {trailing} bytes follows the sound and is not read")
         return size, "; ".join(notes)
-    if _is_zero(file, sizes.offset + size):
+    if _has_only_zeros(file, sizes.offset + size):
         return size, "; ".join(notes)
     note = f"the header declares {size} of {available} bytes of sound; the rest is read as well"
     return available, "; ".join([*notes, note])
 
 
-def _min_trailing_bytes(form: bytes, order: str) -> float:
-    """The least number of bytes after the declared end that may count as sound. form: content of the `fmt ` chunk."""
-    if not form:
+def _min_trailing_bytes(fmt_content: bytes, order: str) -> float:
+    """The least number of bytes after the declared end that may count as sound.
+
+    fmt_content: content of the `fmt ` chunk.
+    """
+    if not fmt_content:
         return 0
-    bytes_per_s: int = struct.unpack_from(f"{order}I", form, 8)[0]
-    return _MIN_REST_S * (bytes_per_s or _RATE_BYTES)
+    bytes_per_s: int = struct.unpack_from(f"{order}I", fmt_content, 8)[0]
+    return _MIN_TRAILING_S * (bytes_per_s or _USUAL_BYTES_PER_S)
 
 
 def _is_streamed(size: int) -> bool:
@@ -273,7 +276,7 @@ def _is_chunk(start: bytes, length: int, order: str) -> bool:
     return False
 
 
-def _is_zero(file: BinaryIO, offset: int) -> bool:
+def _has_only_zeros(file: BinaryIO, offset: int) -> bool:
     """Whether only zeros follow, because a program had reserved space."""
     file.seek(offset)
     while piece := file.read(_PIECE_BYTES):
@@ -335,13 +338,13 @@ class PlainWave:
     """A WAVE file with a new header that names the right length, for readers that rely on the header."""
 
     def __init__(self, file: BinaryIO, layout: WaveLayout) -> None:
-        form = layout.form + b"\0" * (len(layout.form) % 2)
+        padded_fmt = layout.fmt_content + b"\0" * (len(layout.fmt_content) % 2)
         # A size that needs more than 32 bits is one that readers take for unknown: they read to the end.
-        form_size, data_size, riff_size = (
+        fmt_size, data_size, riff_size = (
             struct.pack(f"{layout.order}I", min(size, _UNKNOWN_32))
-            for size in (len(layout.form), layout.size, len(form) + layout.size + 20)
+            for size in (len(layout.fmt_content), layout.size, len(padded_fmt) + layout.size + 20)
         )
-        body = b"WAVEfmt " + form_size + form + b"data" + data_size
+        body = b"WAVEfmt " + fmt_size + padded_fmt + b"data" + data_size
         self._file, self._offset = file, layout.offset
         self._head = (b"RIFX" if layout.order == ">" else b"RIFF") + riff_size + body
         self._length = len(self._head) + layout.size
@@ -441,23 +444,23 @@ def check_whole(file: BinaryIO, length: int) -> WaveLayout | None:
     elif start.startswith(b"fLaC") and (frame := _flac_frame_after_end(file, start, length)) is not None:
         problem = f"the header declares {_flac_samples(start)} samples, but another frame begins at sample {frame}"
         raise _unreadable(f"{problem}: sound after the declared end would be lost")
-    elif start.startswith(b"OggS") and not _ogg_ends(file, length):
+    elif start.startswith(b"OggS") and not _has_last_ogg_page(file, length):
         raise UnusableSound(RejectReason.UNREADABLE, "truncated: the last page of its Ogg stream is missing")
     if declared_bytes > length and not (start[:4] == b"FORM" and declared_bytes >= _STREAMED_FORM):
         raise truncated_error(declared_bytes, length, "bytes")
     # Other chunks may follow the sound of a CAF file.
-    is_short = 0 < declared_bytes < length - _MIN_REST_S * _RATE_BYTES and start[:4] != b"caff"
-    if is_short and not _is_known_rest(file, declared_bytes):
+    is_short = 0 < declared_bytes < length - _MIN_TRAILING_S * _USUAL_BYTES_PER_S and start[:4] != b"caff"
+    if is_short and not _is_tag_or_zeros(file, declared_bytes):
         raise _unreadable(
             f"the header declares {declared_bytes} of {length} bytes: sound after the declared end would be lost"
         )
     return None
 
 
-def _is_known_rest(file: BinaryIO, offset: int) -> bool:
+def _is_tag_or_zeros(file: BinaryIO, offset: int) -> bool:
     """Whether the bytes after the declared end of a file are a tag, or only zeros."""
     file.seek(offset)
-    return file.read(12).startswith(_TAGS) or _is_zero(file, offset)
+    return file.read(12).startswith(_TAGS) or _has_only_zeros(file, offset)
 
 
 def _caf_bytes(file: BinaryIO, length: int) -> int:
@@ -549,7 +552,7 @@ def _crc(content: bytes, polynomial: int, bits: int) -> int:
     return crc
 
 
-def _ogg_ends(file: BinaryIO, length: int) -> bool:
+def _has_last_ogg_page(file: BinaryIO, length: int) -> bool:
     """Whether the last page exists and is marked as the last."""
     file.seek(max(0, length - _MAX_PAGE_BYTES))
     tail = file.read(_MAX_PAGE_BYTES)

@@ -85,7 +85,7 @@ class WakeFigures:
                 self._begin_attempt(row)
             case rows.StimulusSpoken() as stimulus:
                 for play in self._running_plays.get((stimulus.trial_id, stimulus.take, stimulus.attempt), {}).values():
-                    play.row = stimulus.measured(play.row)
+                    play.row = stimulus.with_measured_times(play.row)
             case rows.AttemptFinished() as row:
                 is_counted = row.outcome is Outcome.COUNTED or self._is_missed_probe(row)
                 attempt = row.trial_id, row.take, row.attempt

@@ -22,8 +22,8 @@ from harness.model.record import (
     SessionFinished,
     SessionStarted,
     StimulusSpoken,
-    chronological,
 )
+from harness.model.row_times import chronological
 from harness.model.trial import Trial
 from harness.statistics.intervals import Share
 
@@ -122,7 +122,7 @@ class EffectRows:
                 self._begin(row, entry.at_s)
             case StimulusSpoken() as stimulus:
                 if (reports := self._reports.get((stimulus.trial_id, stimulus.take, stimulus.attempt))) is not None:
-                    reports.row = stimulus.measured(reports.row)
+                    reports.row = stimulus.with_measured_times(reports.row)
             case ResponseFrozen() as frozen:
                 key = frozen.trial_id, frozen.take, frozen.attempt
                 self.responses_wall_s[key] = entry.wall_s

@@ -40,15 +40,8 @@ from harness.base.whole_file import disk_errors
 from harness.model.errors import LogError, SoundGone
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, data_size, exact
-from harness.model.record import (
-    Entry,
-    RatingRecord,
-    Record,
-    SessionStarted,
-    SoundRedacted,
-    SoundsRemoved,
-    chronological,
-)
+from harness.model.record import Entry, RatingRecord, Record, SessionStarted, SoundRedacted, SoundsRemoved
+from harness.model.row_times import chronological
 from harness.model.scenario import Scenario
 from harness.model.stimulus import Clip, Waveform
 from harness.session.log.clips import MISSING, clip_damage, clip_of, clip_samples, named_clips

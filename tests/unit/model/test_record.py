@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from harness.model.annotation import KEYS, LINE_KEYS, AnnotationAction, Label, LabelSet, action_key, label_keys
 from harness.model.judgment import Category, Judgment, JudgmentStatus
-from harness.model.record import Entry, NoteWritten, chronological
+from harness.model.record import Entry, NoteWritten
+from harness.model.row_times import chronological
 from harness.model.time import MeasuredDuration, Stamp, between
 
 

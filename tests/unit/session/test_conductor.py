@@ -52,10 +52,10 @@ from harness.model.record import (
     ResponseTranscribed,
     Resumed,
     SessionFinished,
-    SteadyWall,
     TrialFinished,
     TrialStarted,
 )
+from harness.model.row_times import SteadyWall
 from harness.model.scenario import CloseDialogue, Defaults, RepromptRule
 from harness.model.stimulus import RenderedStimulus, StimulusRecipe, Waveform
 from harness.model.time import Stamp
