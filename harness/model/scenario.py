@@ -151,8 +151,8 @@ class RepromptRule:
     """When a query is said again, and how long a trial waits for an answer.
 
     context_wait_s: wait before a repetition, so that the device has forgotten the dialogue.
-    response_timeout_s: how long the trial waits for an answer. response_max_s: when an answer is cut off.
-    end_silence_ms: silence after which an answer has ended.
+    response_timeout_s: time from the end of the query within which an answer must begin.
+    response_max_s: length at which an answer is cut off. end_silence_ms: silence after which it has ended.
     evidence_wait_s, operator_wait_s: how long the trial waits for the device's own report, and for the operator.
     max_interruptions: interruptions after which the harness gives up on a trial.
     until: None is UNDERSTOOD if the trial expects intents, else RECOGNISED.
@@ -366,9 +366,9 @@ AxisName = Literal[
     "codec",
     "device_settings",
 ]
-PLACING: frozenset[AxisName] = frozenset(("room", "distance_m", "angle_deg"))
+PLACING_AXES: frozenset[AxisName] = frozenset(("room", "distance_m", "angle_deg"))
 """The axes that place a talker in a room."""
-CHANNEL: frozenset[AxisName] = frozenset(("speed", "gain_db", "band_hz", "clipping_db", "codec"))
+CHANNEL_AXES: frozenset[AxisName] = frozenset(("speed", "gain_db", "band_hz", "clipping_db", "codec"))
 """The axes that set the fields of a `Channel`."""
 SettingValues = tuple[tuple[str, str], ...]
 """Settings of a device: (name, value as text)."""
@@ -398,7 +398,7 @@ def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[Axis
     match template.kind:
         case TrialKind.QUERY | TrialKind.MEMORY | TrialKind.UNDERSTAND:
             spoken_axes: set[AxisName] = {"voice", "level_dbfs", "level_spl", "gap_ms", "noise", "device_settings"}
-            spoken_axes |= PLACING | CHANNEL
+            spoken_axes |= PLACING_AXES | CHANNEL_AXES
             if template.kind is not TrialKind.MEMORY:
                 spoken_axes.add("opening")
             if through_air:
@@ -407,7 +407,7 @@ def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[Axis
         case TrialKind.AMBIENT | TrialKind.PROBE:
             return frozenset()
         case TrialKind.WAKE | TrialKind.COMMAND:
-            axes: set[AxisName] = {"noise", "opening", "device_settings", *PLACING, *CHANNEL}
+            axes: set[AxisName] = {"noise", "opening", "device_settings", *PLACING_AXES, *CHANNEL_AXES}
             if not template.as_recorded:
                 axes |= {"level_dbfs", "level_spl"}
     if template.kind is TrialKind.COMMAND:
@@ -531,8 +531,8 @@ class Defaults:
     """What trials use unless they set their own. level_spl: level in dB SPL, instead of level_dbfs.
 
     room: a simulated room, with the talker at distance_m and angle_deg in it; None: no room is simulated.
-    between_trials_s: pause between trials. life_check_after: number of successive trials without a sign of life after
-    which the harness makes a life check; 0: never. power_cycle: number of trials between two power cycles; 0: never.
+    life_check_after: number of successive trials without a sign of life after which the harness makes a life check; 0:
+    never. power_cycle: number of trials between two power cycles; 0: never.
     """
 
     voice: VoiceSpec = field(default_factory=VoiceSpec)

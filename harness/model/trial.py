@@ -96,8 +96,10 @@ class EvidenceSource(StrEnum):
 
 def trials_in_words(kinds: Iterable[TrialKind]) -> str:
     """The size of a plan: `5 trials and 2 probes`."""
-    counts = Counter(kind is TrialKind.PROBE for kind in kinds)
-    return counted(counts[False], "trial") + (f" and {counted(counts[True], 'probe')}" if counts[True] else "")
+    counts = Counter(kinds)
+    probes = counts.pop(TrialKind.PROBE, 0)
+    trials_text = counted(counts.total(), "trial")
+    return f"{trials_text} and {counted(probes, 'probe')}" if probes else trials_text
 
 
 @frozen
@@ -271,8 +273,11 @@ class Trial:
     @property
     def speaker(self) -> str:
         """Who speaks: the talker that a list of recordings names, else the voice; "" where the list names none."""
+        listed_talker = dict(self.conditions).get("talker")
+        if listed_talker:
+            return listed_talker
         source = self.recipe.spoken_by
-        return dict(self.conditions).get("talker") or ("" if isinstance(source, Recording) else source.label())
+        return "" if isinstance(source, Recording) else source.label()
 
     @property
     def talker(self) -> str:

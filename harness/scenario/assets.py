@@ -14,7 +14,7 @@ from harness.base.findings import Findings, KeyPath
 from harness.base.text_file import as_utf_8, without_mark
 from harness.model.errors import InputError, InputProblems, Place, nearest
 from harness.model.numbers import exact, moment
-from harness.model.scenario import PLACING, AxisName, RecordingFacts, Scenario
+from harness.model.scenario import PLACING_AXES, AxisName, RecordingFacts, Scenario
 from harness.model.stimulus import Recording
 from harness.sound.manifests import FOREIGN_LISTS, MANIFESTS, ManifestRow, read_manifest
 from harness.sound.recordings import assumed
@@ -82,7 +82,8 @@ def phrase_end_s(path: Path) -> float | None:
 def check_columns(header: Sequence[str], place: Place) -> None:
     """InputError for a column that a list of recordings cannot have."""
     for column in header:
-        if column in get_args(AxisName) and column not in PLACING:  # PLACING columns clash only with the matrix
+        # A column that places the talker clashes only if the matrix has the same axis.
+        if column in get_args(AxisName) and column not in PLACING_AXES:
             remedy = f"Rename the column, for example to `recorded_{column}`"
             raise InputError(f"the column {column!r} has the same name as a matrix axis", place=place, remedy=remedy)
         if not _COLUMN_NAME.fullmatch(column) or header.count(column) > 1:

@@ -14,7 +14,7 @@ from harness.model.bench import Bench, Device, ObservationKind, OperatorPresence
 from harness.model.errors import InputError, Place, UnmetNeed, nearest
 from harness.model.positioners import Positioner
 from harness.model.scenario import (
-    PLACING,
+    PLACING_AXES,
     AxisName,
     AxisValue,
     Evidence,
@@ -291,7 +291,7 @@ def _check_places(scenario: Scenario, bench: Bench, findings: Findings) -> None:
         roomless_cells = [cell for cell in played_cells(scenario) if cell.get("room", scenario.defaults.room) is None]
         for axis in scenario.matrix.axes:
             values = {cell[axis.name] for cell in roomless_cells if axis.name in cell}
-            if axis.name in PLACING and axis.name not in stands and len(values) > 1:
+            if axis.name in PLACING_AXES and axis.name not in stands and len(values) > 1:
                 problem = f"without a room, {axis.name} makes no difference, but {len(values)} of its values are played"
                 remedy = f"Exclude all but one {axis.name} for `room: null`"
                 findings.add(("matrix", "axes", axis.name), problem, remedy, key=True)
@@ -300,7 +300,7 @@ def _check_places(scenario: Scenario, bench: Bench, findings: Findings) -> None:
         if axis.name in stands:
             for number, value in enumerate(axis.values):
                 _check_place(bench, stands[axis.name], f"{value}", ("matrix", "axes", axis.name, number), findings)
-        elif axis.name in PLACING and any(axis.name in cell for cell in played_cells(scenario)):
+        elif axis.name in PLACING_AXES and any(axis.name in cell for cell in played_cells(scenario)):
             problem = f"the matrix varies {axis.name}, but the scenario has no room, and the bench has no stand for it"
             remedy = (
                 f"Add `rooms:` and `defaults: {{room: …}}`, or `stands: {{…: {{moves: {axis.name}, …}}}}` to the bench"

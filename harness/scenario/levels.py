@@ -12,7 +12,7 @@ from harness.model.bench import Bench, Equipment
 from harness.model.errors import nearest
 from harness.model.numbers import exact, fixed
 from harness.model.scenario import (
-    PLACING,
+    PLACING_AXES,
     AxisName,
     AxisValue,
     Defaults,
@@ -30,7 +30,7 @@ from harness.sound.calibration import level_problem, why_unknown
 from harness.sound.level import active_speech_level
 from harness.sound.recordings import read as read_recording
 
-_LEVEL_AXES: frozenset[AxisName] = PLACING | {"level_spl", "level_dbfs", "position", "noise", "opening", "gain_db"}
+_LEVEL_AXES: frozenset[AxisName] = PLACING_AXES | {"level_spl", "level_dbfs", "position", "noise", "opening", "gain_db"}
 """The axes that decide how loud a loudspeaker plays."""
 
 

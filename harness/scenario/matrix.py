@@ -10,7 +10,7 @@ from harness.base.findings import Findings, KeyPath
 from harness.model.errors import nearest
 from harness.model.numbers import exact
 from harness.model.scenario import (
-    PLACING,
+    PLACING_AXES,
     Axis,
     AxisName,
     AxisValue,
@@ -181,14 +181,14 @@ def check_placements(matrix: Matrix, trials: tuple[TrialTemplate, ...], defaults
     for number, trial in enumerate(trials):
         columns = {name for facts in trial.recording_facts for name, _ in facts.traits}
         for axis in matrix.axes:
-            if axis.name in PLACING and axis.name in columns:
+            if axis.name in PLACING_AXES and axis.name in columns:
                 problem = f"the recordings of {trial.id!r} have a column {axis.name!r}, which the matrix varies"
                 findings.add(("trials", number), problem, f"Rename the column, for example to `recorded_{axis.name}`")
     has_speech = any(trial.ambient is None or trial.ambient.probe is not None for trial in trials)
     values = {axis.name: dict(zip(axis.labels, axis.values, strict=True)) for axis in matrix.axes}
     refused: set[str] = set()
     for cell in cells(matrix) if has_speech else ():
-        placement = placement_of(defaults, {axis: values[axis][text] for axis, text in cell if axis in PLACING})
+        placement = placement_of(defaults, {axis: values[axis][text] for axis, text in cell if axis in PLACING_AXES})
         if placement is not None:
             refuse_placement(placement, refused, findings)
 

@@ -143,10 +143,12 @@ def refuse_clipping(waveform: Waveform, level_dbfs: float, name: str, *, as_reco
     peak = float(np.abs(waveform.samples).max(initial=0.0))
     if peak > FULL_SCALE:
         over_db = 20 * math.log10(peak / FULL_SCALE)
-        highest = math.floor((level_dbfs - over_db) * 10) / 10
+        # Rounded down to 0.1 dB, so that the printed level does not clip.
+        highest_dbfs = math.floor((level_dbfs - over_db) * 10) / 10
+        replaced_key = " in place of `level`" if as_recorded else ""
         raise InputError(
             f"{name} would clip at {exact(level_dbfs)} dBFS: its peak would be {fixed(over_db, 1)} dB above full scale",
-            remedy=f"Set level_dbfs to {fixed(highest, 1)} or lower{' in place of `level`' if as_recorded else ''}, "
+            remedy=f"Set level_dbfs to {fixed(highest_dbfs, 1)} or lower{replaced_key}, "
             "and turn up the loudspeaker instead",
         )
 
