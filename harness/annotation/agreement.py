@@ -129,7 +129,7 @@ def set_agreement(
 ) -> SetAgreement:
     """Agreement of two annotators, from their sets for the same utterances, in the same order.
 
-    labels: all labels, in the order of the result. ValueError if the numbers of sets differ.
+    labels: all labels, in the order of the result. Raises ValueError if the numbers of sets differ.
     """
     if len(first) != len(second):
         raise ValueError(f"{len(first)} sets of one annotator and {len(second)} of the other")

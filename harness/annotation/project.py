@@ -55,12 +55,12 @@ class AnnotationFolder:
         return self.path / "annotation.sqlite"
 
     def first_hash(self) -> bytes:
-        """The hash at which the chain of the project's rows begins; LogError if it cannot be computed."""
+        """The hash at which the chain of the project's rows begins. Raises LogError if it cannot be computed."""
         with disk_errors(f"{self.project} cannot be read"):
             return hashlib.sha256(self.project.read_bytes()).digest()
 
     def demand(self) -> AnnotationFolder:
-        """Returns this object; LogError if there is no project in the folder."""
+        """Returns this object. Raises LogError if there is no project in the folder."""
         if not self.project.is_file():
             raise LogError(
                 f"{self.path} is not an annotation project: it has no {self.project.name}",
@@ -70,7 +70,7 @@ class AnnotationFolder:
 
 
 def read_project(folder: AnnotationFolder) -> AnnotationProject:
-    """The facts of a project. LogError if they cannot be read, or if a frozen file does not have its hash."""
+    """The facts of a project. Raises LogError if they cannot be read, or if a frozen file does not have its hash."""
     with disk_errors(f"{folder.project} cannot be read"):
         text = folder.project.read_bytes()
     try:
@@ -113,7 +113,8 @@ ANNOTATION: RowFormat[AnnotationRow] = RowFormat(
 class AnnotationLog(SharedRows[AnnotationRow]):
     """The annotation.sqlite of one project; thread-safe, and any number of processes may have it open.
 
-    LogError if the folder holds no project, or if the file cannot be written. LogFull if the disk is full.
+    Raises LogError if the folder holds no project, or if the file cannot be written. Raises LogFull if the disk is
+    full.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -122,7 +123,7 @@ class AnnotationLog(SharedRows[AnnotationRow]):
 
 
 def annotation_rows(folder: Path, after_seq: int = 0) -> Iterator[tuple[int, AnnotationRow]]:
-    """Yields (seq, row) for each committed row after `after_seq`, in order, of all processes. LogError.
+    """Yields (seq, row) for each committed row after `after_seq`, in order, of all processes. Raises LogError.
 
     Nothing is made or changed, so the folder may be read-only.
     """
@@ -143,7 +144,7 @@ def check_annotation(folder: Path) -> LogFindings:
 
 
 def annotator_name(text: str) -> str:
-    """The name of a person as it is kept; InputError, also for the name that labels from files have."""
+    """The name of a person as it is kept. Raises InputError, also for the name that labels from files have."""
     name = person_name(text, "annotator name")
     if name_key(name) == IMPORTED:
         raise InputError(f"{name!r} is reserved for labels from files", remedy="Choose another name")
@@ -153,8 +154,8 @@ def annotator_name(text: str) -> str:
 class AnnotationRoom:
     """Opens a project's folder; thread-safe.
 
-    LogError if the folder does not hold a project, or if its frozen files were changed. InputError if such a file
-    cannot be understood.
+    Raises LogError if the folder does not hold a project, or if its frozen files were changed. Raises InputError if
+    such a file cannot be understood.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -171,7 +172,7 @@ class AnnotationRoom:
         self.refresh()
 
     def refresh(self) -> tuple[AnnotationRow, ...]:
-        """Reads the rows that any process has added since the last call. Returns all rows so far. LogError."""
+        """Reads the rows that any process has added since the last call. Returns all rows so far. Raises LogError."""
         with self._lock:
             for seq, row in annotation_rows(self.folder.path, self._seq):
                 self._seq = seq
@@ -190,7 +191,9 @@ class AnnotationRoom:
         return Ledger(self.label_set, self.rows)
 
     def desk(self, annotator: str, again: Sequence[str] = ()) -> AnnotationDesk:
-        """A sitting; InputError when the project names its annotators and this is none of them, or as `annotator_name`.
+        """A sitting.
+
+        Raises InputError when the project names its annotators and this is none of them, or as `annotator_name`.
 
         again: ids of utterances to label again, and nothing else (`may_label_again`); empty for the usual queue.
         """
@@ -222,7 +225,7 @@ class AnnotationRoom:
                 self._log = None
 
     def _annotator_name(self, annotator: str) -> str:
-        """The name as the project already spells it; unchanged if the annotator is new. InputError."""
+        """The name as the project already spells it; unchanged if the annotator is new. Raises InputError."""
         annotators = (row.annotator for row in self.rows if not isinstance(row, Proposed))
         return known_name(annotator_name(annotator), dict.fromkeys((*self.project.annotators, *annotators)))
 

@@ -56,8 +56,8 @@ def import_rows(
     - mapping: label of the file → label of the set; other labels stay as they are.
     - source: name of the file.
 
-    InputProblems if labels or concepts are unknown, or if the rules forbid the labels, each with its place. InputError
-    if no utterance of the project gets labels.
+    Raises InputProblems if labels or concepts are unknown, or if the rules forbid the labels, each with its place.
+    Raises InputError if no utterance of the project gets labels.
     """
     ids = {utterance.id for utterance in utterances}
     problems: list[InputError] = []
@@ -133,7 +133,10 @@ def import_file(room: AnnotationRoom, path: Path, mapping: Mapping[str, str]) ->
 
 
 def _slots_of(utterance: Utterance) -> Slots | None:
-    """The slots of an utterance, without values; None if its slots are not annotated. InputError if they are wrong."""
+    """The slots of an utterance, without values; None if its slots are not annotated.
+
+    Raises InputError if they are wrong.
+    """
     tags = tags_of(utterance)
     if tags is None:
         return None
@@ -197,7 +200,7 @@ def make_project(
     - double_share: share of the utterances that two annotators label, 0 for none.
     - settings: other fields of `AnnotationProject`.
 
-    InputError and InputProblems come before anything is written. LogError if the folder cannot be made.
+    InputError and InputProblems come before anything is written. Raises LogError if the folder cannot be made.
     """
     label_set = load_label_set(labels)
     utterances = _utterances(data, splits or (None,))
@@ -254,7 +257,7 @@ def _write(
 
 
 def _utterances(data: Sequence[Path], splits: Sequence[str | None]) -> tuple[Utterance, ...]:
-    """All utterances of the data. InputError if an id occurs twice, or if no utterance has words."""
+    """All utterances of the data. Raises InputError if an id occurs twice, or if no utterance has words."""
     by_id: dict[str, tuple[Utterance, Path]] = {}
     for path in data:
         for split in splits:

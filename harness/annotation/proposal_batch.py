@@ -57,8 +57,8 @@ def training_material(
     - share: share of the labelled utterances to hold out.
     - split: hold out the labelled utterances of this split instead; None to use `share`.
 
-    An utterance is held out only if each of its labels remains in training. InputError if too few are labelled, or none
-    needs a proposal.
+    An utterance is held out only if each of its labels remains in training. Raises InputError if too few are labelled,
+    or none needs a proposal.
     """
     with_words = [utterance for utterance in utterances if utterance.words]
     # Imported labels can break the rules of the label set; such utterances are not used for training.
@@ -116,7 +116,10 @@ def _hold_out(
 def vote_batch(training: TriTraining, material: Material, *, id_: str, classifier: str, wall_s: float) -> Proposed:
     """The votes of tri-training as a batch, with the least certain of each kind first.
 
-    The facts of the batch describe the training; reports show them. id_: id of the row. wall_s: seconds since 1970.
+    The facts of the batch describe the training; reports show them.
+
+    - id_: id of the row.
+    - wall_s: seconds since 1970.
     """
     ordered = sorted(training.voted, key=lambda vote: (vote.certainty, vote.utterance))
     right = training.figures.exact

@@ -202,7 +202,8 @@ class Queues:
     ) -> Intents | None:
         """The proposal that the annotator is to accept or strike; None if the utterance is to be labelled by hand.
 
-        last_review: the annotator's last one. annotators: those who have chosen labels for the utterance.
+        - last_review: the annotator's last one.
+        - annotators: those who have chosen labels for the utterance.
         """
         proposed = ledger.proposal(utterance).intents
         if proposed is None or (isinstance(last_review, Struck) and last_review.intents == proposed):
@@ -219,7 +220,9 @@ class Queues:
 
         First come those without a turn in `doubts`, in a random order that is the annotator's own. Then come the
         others, with the most doubtful first. Skipped ones are last, with the one that was skipped first at their head.
-        doubts: turns that a classifier gives. skipped: positions of the rows that skipped.
+
+        - doubts: turns that a classifier gives.
+        - skipped: positions of the rows that skipped.
         """
         if annotator not in self._turns:
             seed = self._project.seed
@@ -236,8 +239,10 @@ class Queues:
 def next_group(groups: Sequence[ProposalGroup], postponed: Sequence[Intents]) -> ProposalGroup | None:
     """The largest group with something open; None without one.
 
-    Groups that were left for later come last, in the order in which they were left. groups: the largest first.
-    postponed: the labels of groups that were left for later.
+    Groups that were left for later come last, in the order in which they were left.
+
+    - groups: the largest first.
+    - postponed: the labels of groups that were left for later.
     """
     open_groups = [group for group in groups if group.open]
     current_groups = [group for group in open_groups if group.intents not in postponed]
@@ -267,7 +272,9 @@ def pace_s(acts: Sequence[Act], annotator: str, *, adjudicating: bool) -> float 
 
     Each utterance of a page counts with an equal share of the page's time. If an utterance was saved again while it was
     shown, its last time counts, which includes the earlier ones. None if no act has a time yet.
-    acts: rows in force. adjudicating: whether to take acts of settling disagreements instead of own labels.
+
+    - acts: rows in force.
+    - adjudicating: whether to take acts of settling disagreements instead of own labels.
     """
     times: dict[object, tuple[float, int]] = {}  # id of a page, or a showing → (time in s, number of utterances)
     for row in reversed(acts):

@@ -95,7 +95,11 @@ class AnnotationReport:
 def annotation_report(
     utterances: Sequence[Utterance], rows: Iterable[AnnotationRow], final: Mapping[str, Intents]
 ) -> AnnotationReport:
-    """Counts the utterances of a project. rows: in the order of the file. final: id → final labels of an utterance."""
+    """Counts the utterances of a project.
+
+    - rows: in the order of the file.
+    - final: id → final labels of an utterance.
+    """
     ids = {utterance.id for utterance in utterances}
     distinct_rows = list({row.id: row for row in rows}.values())
     withdrawn = {id_ for row in distinct_rows if isinstance(row, Withdrawn) for id_ in row.rows}

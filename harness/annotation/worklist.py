@@ -261,7 +261,11 @@ class Worklist:
 
 
 class PageDraft:
-    """A page of a group. intents: the proposal. struck: ids of the utterances that are struck on it so far."""
+    """A page of a group.
+
+    - intents: the proposal.
+    - struck: ids of the utterances that are struck on it so far.
+    """
 
     def __init__(self, intents: Intents, utterances: tuple[str, ...], struck: Iterable[str] = ()) -> None:
         self.intents = intents

@@ -74,7 +74,11 @@ def last_link(connection: sqlite3.Connection, first: Callable[[], bytes] = lambd
 
 @frozen
 class Seal:
-    """The end of a file when its writer closed it. rows: number of the last row. sha256: its hash, in hexadecimal."""
+    """The end of a file when its writer closed it.
+
+    - rows: number of the last row.
+    - sha256: its hash, in hexadecimal.
+    """
 
     rows: int
     sha256: str
@@ -91,7 +95,7 @@ def seal_of(database: Path) -> Path:
 
 
 def read_seal(database: Path) -> Seal | None:
-    """The seal, or None; LogError if it cannot be read."""
+    """The seal, or None. Raises LogError if it cannot be read."""
     path = seal_of(database)
     if not path.exists():
         return None

@@ -40,10 +40,11 @@ _KILLED = 1 << (signal.SIGKILL - 1)
 
 
 class ChildProcess:
-    """A running child; OSError if it cannot be started.
+    """A running child. Raises OSError if it cannot be started.
 
-    stderr: None keeps the output in an unnamed file; a path appends it there. stdout: None joins stderr. stdin and
-    stdout are otherwise as for Popen. `end` works in any state, and leaves nothing behind.
+    - stderr: None keeps the output in an unnamed file; a path appends it there.
+    - stdout: None joins stderr. stdin and stdout are otherwise as for Popen. `end` works in any state, and leaves
+      nothing behind.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ def encode(adapter: TypeAdapter[T], value: T) -> bytes:
 
 
 def decode(adapter: TypeAdapter[T], text: bytes | str) -> T:
-    """The value; CodecError if the text is not JSON or not of the type."""
+    """The value. Raises CodecError if the text is not JSON or not of the type."""
     try:
         # Past the adapter's options, which take as long as a short row.
         value: T = adapter.validator.validate_json(text)

@@ -308,7 +308,7 @@ Language = Annotated[
 
 
 def kind_of(path: Path) -> FileKind:
-    """The kind of a file; InputError if it is not one of the harness's files, or not YAML."""
+    """The kind of a file. Raises InputError if it is not one of the harness's files, or not YAML."""
     return kind_of_tree(strict_yaml.parse(strict_yaml.read_bytes(path), str(path)), str(path))
 
 
@@ -344,7 +344,7 @@ def is_foreign(path: Path) -> bool:
 
 
 def _check_kind(kind: FileKind, tree: Node, file: str) -> None:
-    """InputError if the file is of another kind."""
+    """Raises InputError if the file is of another kind."""
     actual = kind_of_tree(tree, file)
     if actual is not kind:
         mark = tree.keys[actual.value]
@@ -369,8 +369,8 @@ def read_content(
 ) -> tuple[str, dict[str, Plain], Findings]:
     """SHA-256 (hex) of a file, its content, and the problems of its keys, which are not raised yet.
 
-    may_be_null: returns whether the value at a key path may be null. InputError if the file is not YAML or of another
-    kind.
+    may_be_null: returns whether the value at a key path may be null. Raises InputError if the file is not YAML or of
+    another kind.
     """
     content = strict_yaml.read_bytes(path)
     tree = strict_yaml.parse(content, str(path))
@@ -386,7 +386,7 @@ def read_content(
 def parse_keys(content: bytes, file: str, model: type[KeysT]) -> tuple[KeysT, Findings]:
     """The keys of a file that names no kind, and its findings, to which further problems can be added.
 
-    InputProblems with every mistake in the keys; InputError if the file is not YAML.
+    Raises InputProblems with every mistake in the keys. Raises InputError if the file is not YAML.
     """
     tree = strict_yaml.parse(content, file)
     findings, plain = Findings(file, tree), tree.plain()
@@ -398,7 +398,7 @@ def parse_keys(content: bytes, file: str, model: type[KeysT]) -> tuple[KeysT, Fi
 def read_keys(path: Path, kind: FileKind, model: type[KeysT]) -> tuple[KeysT, Findings]:
     """The keys of a file in which no value may be empty, and its findings, to which further problems can be added.
 
-    InputProblems with every mistake in the keys; InputError if the file is not YAML or of another kind.
+    Raises InputProblems with every mistake in the keys. Raises InputError if the file is not YAML or of another kind.
     """
     _, plain, findings = read_content(path, kind, model)
     findings.refuse()

@@ -22,7 +22,11 @@ class Level(StrEnum):
 
 @frozen
 class Check:
-    """The result of one check. says: the result in words. remedy: what to do if it is not OK; "" otherwise."""
+    """The result of one check.
+
+    - says: the result in words.
+    - remedy: what to do if it is not OK; "" otherwise.
+    """
 
     name: str
     level: Level

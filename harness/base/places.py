@@ -78,7 +78,7 @@ class LabState:
 
 
 def lab_state() -> LabState:
-    """The running lab, from its state file; LabError if none is running."""
+    """The running lab, from its state file. Raises LabError if none is running."""
     path = lab_folder() / "lab.json"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -106,7 +106,7 @@ def sound_environment(sound_server: str) -> dict[str, str]:
 
 
 def demand_distinct(folders: Collection[Path]) -> None:
-    """InputError if a session is listed twice, also if by another path: it would count twice."""
+    """Raises InputError if a session is listed twice, also if by another path: it would count twice."""
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise InputError("a session is listed twice", remedy="List each session only once")
 
@@ -181,7 +181,7 @@ class SessionFolder:
         self.engine_output = path / "engine.log"
 
     def demand(self) -> SessionFolder:
-        """Returns itself; LogError if there is no session log here."""
+        """Returns itself. Raises LogError if there is no session log here."""
         if self.rescue.is_file():
             raise LogError(
                 f"{self.database} was deleted, moved or replaced in an earlier run; its rows are in {self.rescue.name}",

@@ -48,7 +48,9 @@ def picked(value: Any, *names: str) -> dict[str, Any]:
 
 
 def from_plain(kind: type[T], plain_value: Any) -> T:
-    """The value of a type from the output of `to_plain`. ValueError, TypeError or KeyError if that is impossible.
+    """The value of a type from the output of `to_plain`.
+
+    Raises ValueError, TypeError or KeyError if that is impossible.
 
     Ignores keys that the type lacks: a later version may have written them.
     """

@@ -77,7 +77,10 @@ def replacement(group: Group, name: str) -> str:
 
 
 def load(group: Group, name: str, *, place: Place | None = None) -> Any:
-    """The class or function of a name; PluginError if there is none or it cannot be imported, for whatever reason."""
+    """The class or function of a name.
+
+    Raises PluginError if there is none or it cannot be imported, for whatever reason.
+    """
     point: EntryPoint | None = next(iter(_group_points(group).select(name=name)), None)
     kind = group.value.removeprefix("harness.").replace("_", " ").removesuffix("s")
     if remedy := replacement(group, name):
@@ -100,10 +103,12 @@ def load(group: Group, name: str, *, place: Place | None = None) -> Any:
 
 
 def import_extra(package: str, subject: str, extra: str, note: str = "") -> Any:
-    """Imports a third-party package that an extra installs; PluginError, with the command to install it, if that fails.
+    """Imports a third-party package that an extra installs.
 
-    subject: what needs the package, such as "the recogniser moonshine". note: a remark about it, in brackets; "" for
-    none.
+    Raises PluginError, with the command to install it, if that fails.
+
+    - subject: what needs the package, such as "the recogniser moonshine".
+    - note: a remark about it, in brackets; "" for none.
     """
     try:
         return import_module(package)
@@ -140,7 +145,7 @@ def _libraries(extra: str) -> set[str]:
 def checked_settings(
     known_settings: Sequence[Setting], assignments: Iterable[tuple[str, str]], plugin: str
 ) -> dict[str, str]:
-    """The given settings, the last value of each name; InputError for an unknown name or a wrong value."""
+    """The given settings, the last value of each name. Raises InputError for an unknown name or a wrong value."""
     by_name = {setting.name: setting for setting in known_settings}
     settings: dict[str, str] = {}
     for name, value in assignments:
@@ -158,7 +163,7 @@ def checked_settings(
 
 
 def _check_value(setting: Setting, value: str) -> None:
-    """InputError if a value is not of the setting's kind, or out of its range."""
+    """Raises InputError if a value is not of the setting's kind, or out of its range."""
     match setting.kind:
         case SettingKind.NUMBER | SettingKind.WHOLE:
             try:

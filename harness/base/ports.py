@@ -103,7 +103,7 @@ class Hears(Protocol):
     def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
         """The sound of [start_s, end_s) on the host clock, and the exact host time of its first sample.
 
-        Waits at most 1 s for samples that have not arrived yet; DeviceError if they do not arrive.
+        Waits at most 1 s for samples that have not arrived yet. Raises DeviceError if they do not arrive.
         """
 
     def level_dbfs(self) -> float | None: ...
@@ -115,10 +115,13 @@ class HasSettings(Protocol):
     """A driver that reads and sets the settings of its device: switches, numbers, choices."""
 
     def settings(self) -> Mapping[str, DeviceSetting]:
-        """All settings with their current values, by name. DeviceError if the device does not report them in time."""
+        """All settings with their current values, by name.
+
+        Raises DeviceError if the device does not report them in time.
+        """
 
     def set_setting(self, name: str, value: str) -> None:
-        """Returns when the device has reported the value. DeviceError if it does not in time.
+        """Returns when the device has reported the value. Raises DeviceError if it does not in time.
 
         If the device restarts later, the driver sets the value again before it reports the link as back.
         """
@@ -136,7 +139,7 @@ class SessionLog(Protocol):
     """The append-only log of one session; thread-safe."""
 
     def append(self, record: Record) -> Entry:
-        """Returns when the row is on disk. LogFull if the disk is full."""
+        """Returns when the row is on disk. Raises LogFull if the disk is full."""
 
     def save_clip(self, waveform: Waveform, start_s: float) -> Clip:
         """Returns when the complete file is on disk under its final name; only then may a row name it."""
@@ -148,20 +151,23 @@ class Renders(Protocol):
     """Renders the sound of a recipe; the same recipe gives the same samples."""
 
     def render(self, recipe: StimulusRecipe) -> RenderedStimulus:
-        """The sound of a recipe; VoiceError or InputError if it cannot be rendered."""
+        """The sound of a recipe. Raises VoiceError or InputError if it cannot be rendered."""
 
 
 class Voice(Protocol):
     """Text to speech. Plug-ins: entry points of `harness.voices`, constructed without arguments and without I/O."""
 
     def names(self) -> tuple[str, ...]:
-        """The voices of this engine on this host; VoiceError, with the remedy, if the engine is not installed."""
+        """The voices of this engine on this host.
+
+        Raises VoiceError, with the remedy, if the engine is not installed.
+        """
 
     def version(self) -> str:
         """Engine, version and model, for the log and the cache key."""
 
     def speak(self, text: str, voice: VoiceSpec) -> Waveform:
-        """The spoken text at the engine's own rate and level; deterministic. VoiceError if it fails."""
+        """The spoken text at the engine's own rate and level; deterministic. Raises VoiceError if it fails."""
 
 
 class SpeechDetector(Protocol):
@@ -218,9 +224,9 @@ class OfflineEngine(Protocol):
     - model: a name from `models()` or a path (in a task, the part after the colon).
     - settings: only the given ones, with checked texts.
 
-    PluginError or InputError, with a remedy, if it cannot load. An engine lives in one process and one thread. It also
-    implements one of `ScoresSound`, `SpotsPhrases` and `Understands`. A class method `check(model, settings)`, if there
-    is one, raises what can be known without loading.
+    Raises PluginError or InputError, with a remedy, if it cannot load. An engine lives in one process and one thread.
+    It also implements one of `ScoresSound`, `SpotsPhrases` and `Understands`. A class method `check(model, settings)`,
+    if there is one, raises what can be known without loading.
     """
 
     settings: ClassVar[tuple[Setting, ...]]
@@ -229,7 +235,7 @@ class OfflineEngine(Protocol):
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
-        """The installed models; PluginError, with the remedy, if the engine's package is not installed."""
+        """The installed models. Raises PluginError, with the remedy, if the engine's package is not installed."""
 
     @property
     def facts(self) -> EngineFacts: ...
@@ -279,7 +285,7 @@ class Understands(Protocol):
     """A recogniser of commands or of words: one file, one answer."""
 
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
-        """What was understood in a file; None if nothing was. EngineError if the engine failed."""
+        """What was understood in a file; None if nothing was. Raises EngineError if the engine failed."""
 
 
 class AudioUnderstander(OfflineEngine, Understands, Protocol):
@@ -305,8 +311,9 @@ class LearnsFromSound(AudioUnderstander, Protocol):
     ) -> Self:
         """Learns from utterances with intents and tags; held_out (may be empty) may decide when to stop.
 
-        sound_of: the samples of an id, shape (n,), at 16 kHz. settings: only the given ones, with checked texts.
-        The same machine, seed, settings and data give the same model, byte by byte.
+        - sound_of: the samples of an id, shape (n,), at 16 kHz.
+        - settings: only the given ones, with checked texts. The same machine, seed, settings and data give the same
+          model, byte by byte.
         """
 
     def save(self, folder: Path) -> None:
@@ -316,8 +323,8 @@ class LearnsFromSound(AudioUnderstander, Protocol):
 class IntentClassifier(Protocol):
     """A multi-label classifier of texts. Plug-ins: entry points of `harness.intent_classifiers`.
 
-    settings: only the given ones, with checked texts. PluginError or InputError, with a remedy, if it cannot load.
-    The same seed, settings and data give the same probabilities.
+    settings: only the given ones, with checked texts. Raises PluginError or InputError, with a remedy, if it cannot
+    load. The same seed, settings and data give the same probabilities.
     """
 
     settings: ClassVar[tuple[Setting, ...]]
@@ -358,4 +365,4 @@ class Understander(Protocol):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """The model in a folder; InputError, with the file, if there is none of this kind, or a damaged one."""
+        """The model in a folder. Raises InputError, with the file, if there is none of this kind, or a damaged one."""

@@ -38,7 +38,7 @@ def demand_protocol(message: dict[str, Any], text: str, protocol: int) -> None:
 
 
 def demand_number(message: dict[str, Any], key: str, low: float, high: float) -> float:
-    """The number of a key, from low to high; ProtocolFault for anything else."""
+    """The number of a key, from low to high. Raises ProtocolFault for anything else."""
     value = message.get(key)
     if not (isinstance(value, float) or is_integer(value)) or not abs(value) < MAX_NUMBER:  # also if NaN
         raise ProtocolFault(f"sent {key} that is not a finite number: {short(json.dumps(value))}")

@@ -32,8 +32,11 @@ _EXIT_S = 2.0
 class ProgramPipe:
     """A running program: lines come out, bytes go in. Reading and writing never block each other.
 
-    command: program (a path) and arguments. hang_s: time limit without progress.
-    noun, input_noun: what messages call the program and what it is sent. remedy: what to do if it hangs.
+    - command: program (a path) and arguments.
+    - hang_s: time limit without progress.
+    - noun, input_noun: what messages call the program and what it is sent.
+    - remedy: what to do if it hangs.
+
     Every fault is an EngineError with the command and its last output on stderr, and ends the process.
     """
 
@@ -158,7 +161,7 @@ class ProgramPipe:
         self._finalizer()
 
     def _poll_until(self, deadline: float, limit_s: float, waiting_for: str, remedy: str = "") -> None:
-        """Waits for any progress; EngineError at the deadline. Output on stderr does not count as progress."""
+        """Waits for any progress. Raises EngineError at the deadline. Output on stderr does not count as progress."""
         remaining_s = deadline - time.monotonic()
         if remaining_s <= 0:
             raise self.fault(f"{waiting_for} within {exact(limit_s)} s", remedy or self._remedy)
@@ -182,8 +185,10 @@ class ProgramPipe:
         return bool(ready)
 
     def _read_output(self) -> None:
-        """Reads what has arrived on standard output; EngineError for a line, or for lines together, that are too
-        long."""
+        """Reads what has arrived on standard output.
+
+        Raises EngineError for a line, or for lines together, that are too long.
+        """
         content = os.read(self._out.fileno(), _CHUNK_BYTES)
         if not content:
             self._selector.unregister(self._out)
@@ -234,10 +239,14 @@ class ProgramPipe:
 
 
 def program_command(option: str, text: str, example: str, by_interpreter: str) -> tuple[str, ...]:
-    """The program, by its full path, and its arguments. text: both, split as a shell splits them; or a path to a file.
+    """The program, by its full path, and its arguments.
 
-    InputError if there is no such program. For its message, option: the option with this text; example: a right text;
-    by_interpreter: a right text for a script that cannot be executed itself.
+    - text: both, split as a shell splits them; or a path to a file.
+
+    Raises InputError if there is no such program. For its message, option: the option with this text.
+
+    - example: a right text.
+    - by_interpreter: a right text for a script that cannot be executed itself.
     """
     example = f"Specify a command: {example}"
     try:

@@ -50,11 +50,12 @@ T = TypeVar("T", bound=HasKind)
 class RowFormat(Generic[T]):
     """The kind of rows in a file.
 
-    application_id, version: as in SQLite's header of the file.
-    whole: what the file is a part of, for people. name: what the file is called, for people.
-    other_version, unreadable: remedies for a file of another version, and for a row that cannot be read.
-    adapter: converts records. id_of: returns the key that identifies a record that is sent twice; None if a record may
-    be stored twice.
+    - application_id, version: as in SQLite's header of the file.
+    - whole: what the file is a part of, for people.
+    - name: what the file is called, for people.
+    - other_version, unreadable: remedies for a file of another version, and for a row that cannot be read.
+    - adapter: converts records.
+    - id_of: returns the key that identifies a record that is sent twice; None if a record may be stored twice.
     """
 
     application_id: int
@@ -67,7 +68,7 @@ class RowFormat(Generic[T]):
     id_of: Callable[[T], str | None]
 
     def record(self, row: Row, path: Path) -> T:
-        """The record of a row; LogError, which names the row, when it cannot be read."""
+        """The record of a row. Raises LogError, which names the row, when it cannot be read."""
         if not is_time(row[2], row[3]):
             raise LogError(f"{path}: row {row[0]} {IMPOSSIBLE_TIME}", remedy=self.unreadable)
         try:
@@ -76,7 +77,7 @@ class RowFormat(Generic[T]):
             raise LogError(f"{path}: row {row[0]} cannot be read: {error.what}", remedy=self.unreadable) from error
 
     def text(self, record: T) -> str:
-        """The body of a record's row; LogError when it cannot be written as text."""
+        """The body of a record's row. Raises LogError when it cannot be written as text."""
         try:
             return encode(self.adapter, record).decode("utf-8")
         except PydanticSerializationError as error:
@@ -144,9 +145,9 @@ def _schema(content: RowFormat[Any]) -> tuple[str, ...]:
 def open_for_writing(path: Path, content: RowFormat[Any] = SESSION, wait_s: float = 5.0) -> sqlite3.Connection:
     """A connection for one thread at a time, in autocommit mode: WAL, synchronous=FULL.
 
-    Creates the schema in an empty file.
-    wait_s: how long it waits for other processes, here and at every later statement. LogError when the file is damaged,
-    foreign or of another version, or another process holds it for longer. LogFull when the disk is full.
+    Creates the schema in an empty file. wait_s: how long it waits for other processes, here and at every later
+    statement. Raises LogError when the file is damaged, foreign or of another version, or another process holds it for
+    longer. Raises LogFull when the disk is full.
     """
     try:
         # Not only the thread that opens it: its owners have locks, so that one thread at a time uses it.
@@ -178,7 +179,7 @@ def open_for_writing(path: Path, content: RowFormat[Any] = SESSION, wait_s: floa
 
 @contextmanager
 def _closed_on_error(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
-    """Closes a connection that cannot be used, and explains the error; LogFull, LogError."""
+    """Closes a connection that cannot be used, and explains the error. Raises LogFull, LogError."""
     try:
         yield
     except sqlite3.Error as error:
@@ -192,7 +193,7 @@ def _closed_on_error(connection: sqlite3.Connection, path: Path) -> Iterator[Non
 def open_for_reading(
     path: Path, *, may_be_blank: bool = False, content: RowFormat[Any] = SESSION
 ) -> sqlite3.Connection:
-    """A read-only connection, which sees rows that a writer commits later; LogError.
+    """A read-only connection, which sees rows that a writer commits later. Raises LogError.
 
     may_be_blank: whether to accept a file without a schema, as one without rows.
     """
@@ -254,14 +255,14 @@ def raise_signal() -> None:
 def read_rows(
     path: Path, content: RowFormat[T], after_seq: int = 0, *, may_be_blank: bool = False
 ) -> Iterator[tuple[Row, T]]:
-    """Rows after a seq that any process has committed, with their records, in order; LogError."""
+    """Rows after a seq that any process has committed, with their records, in order. Raises LogError."""
     with closing(open_for_reading(path, may_be_blank=may_be_blank, content=content)) as connection:
         for row in raw_rows(connection, path, after_seq):
             yield row, content.record(row, path)
 
 
 def read_entries(path: Path, after_seq: int = 0, kinds: str = "", *, may_be_blank: bool = False) -> Iterator[Entry]:
-    """Entries after a seq, of a session's log or the file beside it, in order; LogError.
+    """Entries after a seq, of a session's log or the file beside it, in order. Raises LogError.
 
     kinds: SQL list of the kinds to read; "" for all.
     """
@@ -271,7 +272,10 @@ def read_entries(path: Path, after_seq: int = 0, kinds: str = "", *, may_be_blan
 
 
 def raw_rows(connection: sqlite3.Connection, path: Path, after_seq: int, kinds: str = "") -> Iterator[Row]:
-    """Stored rows after a seq, in order, read in batches; LogError. kinds: SQL list of their kinds; "" for all."""
+    """Stored rows after a seq, in order, read in batches.
+
+    Raises LogError. kinds: SQL list of their kinds; "" for all.
+    """
     kind_filter = f"AND kind IN ({kinds})" if kinds else ""
     query = f"SELECT seq, run, at_s, wall_s, body FROM entries WHERE seq > ? {kind_filter} ORDER BY seq LIMIT ?"
     while True:
@@ -297,7 +301,7 @@ def raw_rows(connection: sqlite3.Connection, path: Path, after_seq: int, kinds: 
 
 
 def first_hash(path: Path) -> bytes:
-    """The hash of a session's first row, with which the chain of its judgments begins; LogError."""
+    """The hash of a session's first row, with which the chain of its judgments begins. Raises LogError."""
     with closing(open_for_reading(path)) as connection, translate_errors(path):
         column = COLUMN if is_chained(connection) else "NULL"
         query = f"SELECT seq, run, at_s, wall_s, kind, body, {column} FROM entries WHERE seq = 1"
@@ -306,7 +310,7 @@ def first_hash(path: Path) -> bytes:
 
 
 def entry_of(row: Row, path: Path) -> Entry:
-    """The entry of a stored row; LogError, which names the row, when it cannot be read."""
+    """The entry of a stored row. Raises LogError, which names the row, when it cannot be read."""
     return Entry(*row[:4], SESSION.record(row, path))
 
 
@@ -335,7 +339,7 @@ def demand_ours(connection: sqlite3.Connection, path: Path, content: RowFormat[A
 
 @contextmanager
 def _limit_schema_work(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
-    """Limits the work of reading a schema; LogError when it exceeds _SCHEMA_STEPS."""
+    """Limits the work of reading a schema. Raises LogError when it exceeds _SCHEMA_STEPS."""
     connection.execute("PRAGMA trusted_schema=OFF")
     length_limit = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _SCHEMA_BYTES)
     # Returns 0 this many times, then 1, which ends the query. Not a Python function: SQLite would swallow what a signal
@@ -447,10 +451,13 @@ WAIT_S = 30.0
 
 
 class SharedRows(Generic[T]):
-    """A file of rows to which several processes add; thread-safe. LogError when it cannot be written; LogFull.
+    """A file of rows to which several processes add; thread-safe.
 
-    path: path of the file. check_folder: raises LogError when the folder is not the right one.
-    first: returns the hash with which the chain begins.
+    Raises LogError when it cannot be written. Raises LogFull.
+
+    - path: path of the file.
+    - check_folder: raises LogError when the folder is not the right one.
+    - first: returns the hash with which the chain begins.
     """
 
     def __init__(
@@ -494,7 +501,7 @@ class SharedRows(Generic[T]):
         return rows
 
     def close(self) -> None:
-        """Seals the end of the file; LogFull or LogError when that fails, though the rows are safe."""
+        """Seals the end of the file. Raises LogFull or LogError when that fails, though the rows are safe."""
         with self._lock:
             place, self._opened = self._opened, None
             try:
@@ -513,7 +520,10 @@ class SharedRows(Generic[T]):
         self._opened = place_of(self._path)
 
     def _reopen_if_replaced(self) -> None:
-        """Opens the file again if another has taken its place; LogError if its folder is gone, or this is closed."""
+        """Opens the file again if another has taken its place.
+
+        Raises LogError if its folder is gone, or this is closed.
+        """
         if self._opened is None:
             raise LogError(f"{self._path} is closed", remedy="Open the log again")
         if place_of(self._path) != self._opened:

@@ -31,8 +31,8 @@ class _SimulationOver(BaseException):
 class _SimulatedThread:
     """One thread of the simulation.
 
-    holds, due_s: the condition for which it waits, and until when. held: whether the condition held when the wait
-    ended.
+    - holds, due_s: the condition for which it waits, and until when.
+    - held: whether the condition held when the wait ended.
     """
 
     def __init__(self) -> None:

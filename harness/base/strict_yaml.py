@@ -108,7 +108,7 @@ class Node:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of a file of at most MAX_BYTES; InputError if it cannot be read or is not an ordinary file."""
+    """The bytes of a file of at most MAX_BYTES. Raises InputError if it cannot be read or is not an ordinary file."""
     place = Place(str(path))
     try:
         if path.exists() and not path.is_file():
@@ -127,7 +127,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def parse(content: bytes, file: str) -> Node:
-    """The one document in `content` as a tree whose root is a mapping; InputError for everything else."""
+    """The one document in `content` as a tree whose root is a mapping. Raises InputError for everything else."""
     if len(content) > MAX_BYTES:
         raise InputError(f"the file is larger than {MAX_BYTES} bytes", place=Place(file), remedy="Split the file")
     return _Composer(_decode(content, file), file).document()
@@ -147,7 +147,7 @@ def first_key(content: bytes) -> str:
 
 
 def _decode(content: bytes, file: str) -> str:
-    """The text of a file; InputError for bytes that are not UTF-8, tabs and control characters."""
+    """The text of a file. Raises InputError for bytes that are not UTF-8, tabs and control characters."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -186,7 +186,7 @@ class _Composer:
         self._nodes = 0
 
     def document(self) -> Node:
-        """The tree of the only document; InputError for everything else."""
+        """The tree of the only document. Raises InputError for everything else."""
         empty = InputError(
             "the file is empty", place=Place(self._file, 1, 1), remedy="To start from an example, run: harness init"
         )
@@ -212,7 +212,7 @@ class _Composer:
         return root
 
     def _next(self) -> yaml.Event:
-        """The next event of the parser; InputError if it finds an error."""
+        """The next event of the parser. Raises InputError if it finds an error."""
         try:
             event = self._get_event()
         except yaml.MarkedYAMLError as error:

@@ -136,10 +136,13 @@ Cell = tuple[str, str]
 
 @frozen
 class CrossTable:
-    """A table of one grouping by another. title: what the cells contain. corner: name of the grouping of the rows.
+    """A table of one grouping by another.
 
-    columns: labels of the other grouping. rows: (label, a cell for each column). ends: closing rows, such as totals, in
-    the same form.
+    - title: what the cells contain.
+    - corner: name of the grouping of the rows.
+    - columns: labels of the other grouping.
+    - rows: (label, a cell for each column).
+    - ends: closing rows, such as totals, in the same form.
     """
 
     kind: ClassVar = "crossed"

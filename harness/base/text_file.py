@@ -43,10 +43,11 @@ _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\u
 
 
 class LineBlock(NamedTuple):
-    """Complete lines, without their ends. first: number of the first line, from 1.
+    """Complete lines, without their ends.
 
-    faulty: whether some contain characters that are not text. cut: whether the last one is only the beginning of a line
-    that is too long.
+    - first: number of the first line, from 1.
+    - faulty: whether some contain characters that are not text.
+    - cut: whether the last one is only the beginning of a line that is too long.
     """
 
     first: int
@@ -56,7 +57,10 @@ class LineBlock(NamedTuple):
 
 
 def checked_encoding(name: str, file: str = "") -> str:
-    """The canonical name of an encoding; InputError if no text encoding has that name. file: named in the error."""
+    """The canonical name of an encoding.
+
+    Raises InputError if no text encoding has that name. file: named in the error.
+    """
     try:
         "".encode(name)
         codecs.getincrementaldecoder(name)
@@ -70,7 +74,7 @@ def checked_encoding(name: str, file: str = "") -> str:
 def line_blocks(read: Callable[[int], bytes], file: str, encoding: str = "utf-8") -> Iterator[LineBlock]:
     """The lines of what `read` returns (b"" at the end), without a byte order mark. read: gets a number of bytes.
 
-    InputError if the encoding cannot resume after a fault, as UTF-16 cannot.
+    Raises InputError if the encoding cannot resume after a fault, as UTF-16 cannot.
     """
     decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
     first, tail, is_skipping, has_started = 1, "", False, False
@@ -175,8 +179,8 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 def read_text(path: Path, encoding: str | None = None, *, may_be_empty: bool = False, as_written: bool = False) -> str:
     """The text of a file, each line ended by a line feed (unless as_written), without a byte order mark.
 
-    encoding: None is UTF-8. InputError when the file cannot be read, or is empty (unless may_be_empty).
-    InputProblems with line and column of every line that contains anything but text (`fault_in`).
+    encoding: None is UTF-8. Raises InputError when the file cannot be read, or is empty (unless may_be_empty).
+    Raises InputProblems with line and column of every line that contains anything but text (`fault_in`).
     """
     codec = checked_encoding(encoding or UTF_8, str(path))
     content = read_bytes(path)
@@ -206,7 +210,7 @@ def read_text_and_faults(
 
 
 def _decode(content: bytes, codec: str, path: Path) -> str:
-    """The text of bytes; InputProblems with every line that cannot be decoded."""
+    """The text of bytes. Raises InputProblems with every line that cannot be decoded."""
     try:
         return content.decode(_UTF_8_WITH_MARK if codec == UTF_8 else codec)
     except UnicodeError as error:
@@ -216,7 +220,10 @@ def _decode(content: bytes, codec: str, path: Path) -> str:
 
 
 def _with_line_feeds(text: str, path: Path, *, may_be_empty: bool = False, as_written: bool = False) -> str:
-    """The text with a line feed at the end of each line; InputError if it is empty. Arguments as of `read_text`."""
+    """The text with a line feed at the end of each line.
+
+    Raises InputError if it is empty. Arguments as of `read_text`.
+    """
     if not may_be_empty and (not text or text.isspace()):
         raise empty(path)
     if "\r" in text and not as_written:
@@ -230,7 +237,7 @@ def encoding_name(encoding: str | None) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file; InputError when it cannot be read."""
+    """The content of a file. Raises InputError when it cannot be read."""
     place = Place(str(path))
     try:
         if path.is_dir():
@@ -245,7 +252,10 @@ def read_bytes(path: Path) -> bytes:
 
 
 def refuse_endless(file: Path | int, name: str) -> None:
-    """Raises InputError for a device that never ends, such as /dev/zero. file: its path or descriptor; OSError."""
+    """Raises InputError for a device that never ends, such as /dev/zero. file: its path or descriptor.
+
+    Raises OSError.
+    """
     status = os.stat(file)
     if stat.S_ISCHR(status.st_mode) and (os.major(status.st_rdev), os.minor(status.st_rdev)) in _ENDLESS:
         raise InputError("this device never ends", place=Place(name), remedy="Use a file")
@@ -392,8 +402,9 @@ def separator_of(file: str) -> str:
 class CsvRows:
     """The rows of a table that are not empty, each with the number of the line in which it begins. Iterate only once.
 
-    lines: lines of the table; line ends do not matter. separator: used unless the first line declares another one
-    (`sep=;`). problems: gets everything that is not CSV.
+    - lines: lines of the table; line ends do not matter.
+    - separator: used unless the first line declares another one (`sep=;`).
+    - problems: gets everything that is not CSV.
     """
 
     def __init__(self, lines: Iterable[str], problems: Problems, separator: str = ",") -> None:

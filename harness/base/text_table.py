@@ -65,10 +65,11 @@ def heading(title: str, columns: int, colour: bool) -> str:
 
 @frozen
 class Column:
-    """A column of a table. left: whether it is aligned left.
+    """A column of a table.
 
-    gives_way: order in which columns are dropped on a narrow screen, highest first; 0: never.
-    folds: whether its texts continue on further lines on a narrow screen; only for the last column.
+    - left: whether it is aligned left.
+    - gives_way: order in which columns are dropped on a narrow screen, highest first; 0: never.
+    - folds: whether its texts continue on further lines on a narrow screen; only for the last column.
     """
 
     title: str

@@ -33,7 +33,11 @@ Value = str | int | float | bool | tuple[str, ...] | None
 
 @frozen
 class TypedTable:
-    """A table. columns: (name, type). rows: one value for each column; None if absent, and () for an absent list."""
+    """A table.
+
+    - columns: (name, type).
+    - rows: one value for each column; None if absent, and () for an absent list.
+    """
 
     columns: tuple[tuple[str, ColumnContent], ...]
     rows: tuple[tuple[Value, ...], ...]
@@ -65,7 +69,7 @@ def jsonl_of(table: TypedTable) -> bytes:
 
 
 def parquet_of(table: TypedTable, schema_name: str | None = None) -> bytes:
-    """Parquet with typed columns; HarnessError when the library for it is not installed.
+    """Parquet with typed columns. Raises HarnessError when the library for it is not installed.
 
     schema_name: stored as `schema` in the file's metadata; None: not stored.
     """
@@ -93,7 +97,7 @@ def parquet_of(table: TypedTable, schema_name: str | None = None) -> bytes:
 
 
 def demand_parquet(place: Place | None = None) -> None:
-    """HarnessError when the library for Parquet is not installed."""
+    """Raises HarnessError when the library for Parquet is not installed."""
     if find_spec("pyarrow") is None:
         raise HarnessError(
             "Parquet files need the library pyarrow, which is not installed",

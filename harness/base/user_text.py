@@ -19,7 +19,9 @@ _JOINERS = str.maketrans("", "", "\u200c\u200d")
 
 
 def checked_text(text: str, subject: str = "the comment") -> str:
-    """The text to store; "" if it is blank. InputError if it is too long, or has characters that no file can store.
+    """The text to store; "" if it is blank.
+
+    Raises InputError if it is too long, or has characters that no file can store.
 
     subject: names the text in the error.
     """
@@ -39,7 +41,7 @@ def to_nfc(text: str) -> str:
 
 
 def required_text(text: str, subject: str) -> str:
-    """The text to store, as `checked_text` gives it; InputError if it is blank."""
+    """The text to store, as `checked_text` gives it. Raises InputError if it is blank."""
     clean_text = checked_text(text, subject)
     if not clean_text:
         raise InputError(f"{subject} is empty", remedy="Enter some text")
@@ -47,7 +49,7 @@ def required_text(text: str, subject: str) -> str:
 
 
 def person_name(text: str, subject: str) -> str:
-    """The name of a person to store, without surrounding blanks; InputError. subject: such as "rater name"."""
+    """The name of a person to store, without surrounding blanks. Raises InputError. subject: such as "rater name"."""
     name = unicodedata.normalize("NFC", text).strip()
     if not name or len(name) > MAX_NAME_CHARS or not name.translate(_JOINERS).isprintable():
         raise InputError(f"{text!r} is not a valid {subject}", remedy=f"Use 1 to {MAX_NAME_CHARS} printable characters")
@@ -67,7 +69,7 @@ def known_name(name: str, known_names: Iterable[str]) -> str:
 
 
 def refuse_same_names(names: Sequence[str], subject: str) -> None:
-    """InputError if two of the names are one name in different spellings."""
+    """Raises InputError if two of the names are one name in different spellings."""
     first_spellings: dict[str, str] = {}
     for name in names:
         other = first_spellings.setdefault(name_key(name), name)

@@ -27,7 +27,11 @@ FREE_SPACE_LOG_IS_SAFE = f"{FREE_SPACE}; acknowledged data is safe"
 
 @contextmanager
 def disk_errors(problem: str, remedy: str = FREE_SPACE_LOG_IS_SAFE) -> Iterator[None]:
-    """Turns OSError into LogFull or LogError. problem: text of the error. remedy: what to do about a full disk."""
+    """Turns OSError into LogFull or LogError.
+
+    - problem: text of the error.
+    - remedy: what to do about a full disk.
+    """
     try:
         yield
     except OSError as error:
@@ -58,7 +62,7 @@ def _temporary_prefix(target: Path) -> str:
 
 
 def temporary_paths_of(target: Path) -> list[Path]:
-    """Existing temporary paths of the target: a process writes them, or was killed while it did; OSError."""
+    """Existing temporary paths of the target: a process writes them, or was killed while it did. Raises OSError."""
     prefix = _temporary_prefix(target)
     return sorted(
         path
@@ -89,7 +93,7 @@ def remove(temporary: Path) -> None:
 
 
 def sync_to_disk(path: Path) -> None:
-    """Syncs the content of a file, or the names in a folder, to disk; OSError."""
+    """Syncs the content of a file, or the names in a folder, to disk. Raises OSError."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -99,7 +103,10 @@ def sync_to_disk(path: Path) -> None:
 
 @contextmanager
 def atomic_folder(target: Path) -> Iterator[Path]:
-    """A new folder to fill; it gets its name when the block ends without an error and all below is on disk. OSError."""
+    """A new folder to fill; it gets its name when the block ends without an error and all below is on disk.
+
+    Raises OSError.
+    """
     with temporary_path(target) as temporary:
         temporary.mkdir()
         yield temporary
@@ -111,7 +118,7 @@ def atomic_folder(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_stream(target: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
-    """A stream whose bytes become the file when the block ends without an error; OSError.
+    """A stream whose bytes become the file when the block ends without an error. Raises OSError.
 
     durable: syncs to disk, so that the file survives a power cut; otherwise a power cut may damage it.
     """
@@ -127,7 +134,7 @@ def atomic_stream(target: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 
 
 def _resolve_link(target: Path) -> Path:
-    """The target of a link; OSError for links in a circle."""
+    """The target of a link. Raises OSError for links in a circle."""
     path = Path(os.path.realpath(target))
     if path.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
@@ -135,7 +142,7 @@ def _resolve_link(target: Path) -> Path:
 
 
 def write_atomically(target: Path, content: bytes) -> None:
-    """Writes a file atomically; LogFull, LogError. An existing file keeps its permissions."""
+    """Writes a file atomically. Raises LogFull, LogError. An existing file keeps its permissions."""
     with disk_errors(f"{target} cannot be written", FREE_SPACE):
         if target.exists() and not target.is_file():
             target.write_bytes(content)
@@ -149,7 +156,7 @@ def write_atomically(target: Path, content: bytes) -> None:
 
 
 class WholeFile(io.RawIOBase):
-    """A file whose content replaces the file `name` when `keep` is called. LogFull, LogError.
+    """A file whose content replaces the file `name` when `keep` is called. Raises LogFull, LogError.
 
     Closed without `keep`, it is deleted and the old file stays. It takes the permissions of the old file. The first
     write creates it (see `temporary_path`).

@@ -24,7 +24,10 @@ _UNIT_BYTES = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def parse_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    """A click callback: the bytes of `20GB`, `500M` or `1000`, in powers of 1000. InputError for another text."""
+    """A click callback: the bytes of `20GB`, `500M` or `1000`, in powers of 1000.
+
+    Raises InputError for another text.
+    """
     if value is None:
         return None
     text = value.strip().upper().removesuffix("B")

@@ -216,7 +216,8 @@ def _read_meter(port: str, baud: int, request: str) -> float:
 def _equalise(bench: Bench, speaker: Equipment, level_dbfs: float) -> None:
     """Measures and prints the response of a loudspeaker, and the equaliser that makes it flat.
 
-    InputError if the bench has no microphone to measure with; SoundError if that does not hear the loudspeaker.
+    Raises InputError if the bench has no microphone to measure with. Raises SoundError if that does not hear the
+    loudspeaker.
     """
     from harness.sound.equaliser import CENTRES_HZ, inverse, response
 
@@ -262,7 +263,8 @@ def _find_speaker(bench: Bench, name: str | None) -> Equipment:
 class _CalibrationSound:
     """Plays and records a sound through the bench's own drivers while it is entered.
 
-    speaker: None if something else plays. microphone: None if nothing is to be recorded.
+    - speaker: None if something else plays.
+    - microphone: None if nothing is to be recorded.
     """
 
     def __init__(
@@ -327,7 +329,7 @@ class _CalibrationSound:
     def recorded_dbfs(self) -> float:
         """Records for RECORD_S, and returns the RMS level at the microphone.
 
-        InputError if that is silence, or if no loudspeaker plays and it is not the tone of a sound calibrator.
+        Raises InputError if that is silence, or if no loudspeaker plays and it is not the tone of a sound calibrator.
         """
         from harness.sound.calibration import is_tone
         from harness.sound.level import rms_dbfs
@@ -347,7 +349,10 @@ class _CalibrationSound:
         return round(level_dbfs, 2)
 
     def demand_louder_than_room(self, recorded_dbfs: float) -> None:
-        """Stops the sound. SoundError if the microphone hears the room nearly as loudly as it heard the sound."""
+        """Stops the sound.
+
+        Raises SoundError if the microphone hears the room nearly as loudly as it heard the sound.
+        """
         from harness.sound.level import rms_dbfs
 
         above_db = recorded_dbfs - rms_dbfs(self._recorded_after_stop().samples)

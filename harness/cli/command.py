@@ -71,7 +71,7 @@ class Option(click.Option):
         return converted
 
     def _demand_own_file(self, ctx: click.Context, target: Path) -> None:
-        """InputError if another option writes to the same file. Several may name one pipe or device."""
+        """Raises InputError if another option writes to the same file. Several may name one pipe or device."""
         if os.path.exists(target) and not os.path.isfile(target):
             return
         option_by_target: dict[str, str] = ctx.meta.setdefault(_TARGETS, {})

@@ -148,7 +148,7 @@ class DeviceReach:
         return {} if keys.keys() <= {"baud", "username", "password_env"} else keys
 
     def source(self, profile: DeviceProfile) -> DeviceSource | None:
-        """The source, not open yet; None when no device is named. InputError for a wrong key or value."""
+        """The source, not open yet; None when no device is named. Raises InputError for a wrong key or value."""
         from harness.devices.declared import driver_with_keys, options_of, source_of
 
         keys = self.connection_keys

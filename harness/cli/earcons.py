@@ -77,7 +77,7 @@ def learn_earcon(
 def _device_name(bench: Bench | None, device: str | None) -> str:
     """The device that chimes: that of --device, otherwise the bench's first. It names the files.
 
-    InputError if there is none, or if the bench does not have the device.
+    Raises InputError if there is none, or if the bench does not have the device.
     """
     names = [bench_device.id for bench_device in bench.devices] if bench is not None else []
     if bench is not None and device is not None and device not in names:
@@ -89,7 +89,7 @@ def _device_name(bench: Bench | None, device: str | None) -> str:
 
 
 def _cut_span(sound: Waveform, start_s: float, end_s: float) -> Waveform:
-    """A part of a sound. InputError if it would end after the sound."""
+    """A part of a sound. Raises InputError if it would end after the sound."""
     from harness.model.stimulus import Waveform
 
     if round(end_s - sound.duration_s, 3) > 0:  # in whole milliseconds, as the error states the end of the sound
@@ -101,7 +101,7 @@ def _cut_span(sound: Waveform, start_s: float, end_s: float) -> Waveform:
 
 
 def _cut_chime(sound: Waveform, unclear_path: Path | None) -> Waveform:
-    """The chime of a sound. InputError if it is not clear which part that is.
+    """The chime of a sound. Raises InputError if it is not clear which part that is.
 
     unclear_path: where the sound is kept in that case, since it was just recorded; None for a sound from a file.
     """
@@ -118,7 +118,7 @@ def _cut_chime(sound: Waveform, unclear_path: Path | None) -> Waveform:
 
 
 def _record(microphone: str, sound_server: str, duration_s: float) -> Waveform:
-    """Asks for a chime, and records from now on. SoundError if the device cannot be opened or is lost."""
+    """Asks for a chime, and records from now on. Raises SoundError if the device cannot be opened or is lost."""
     from harness.sound.capture import Capture, RingBuffer
 
     # Sound arrives late. So wait 3 s more than is recorded, and keep 5 s more, so that the start is still there then.

@@ -153,7 +153,7 @@ def _head_line(items: Sequence[EffectItem], now_wall_s: float) -> str:
 
 
 def _find_item(folders: Sequence[Path], trial_id: str) -> EffectItem:
-    """The effect of that trial; InputError when there is none, or more than one session has it."""
+    """The effect of that trial. Raises InputError when there is none, or more than one session has it."""
     items = _read_items(folders)
     matches = [item for item in items if item.trial.id == trial_id]
     if not matches:
@@ -223,7 +223,7 @@ def _ask_about(item: EffectItem, observer: str) -> bool:
 
 
 def effects_of(folder: Path) -> SessionEffects:
-    """The effects of a session, also while it runs and while raters work; LogError."""
+    """The effects of a session, also while it runs and while raters work. Raises LogError."""
     from harness.session.effect_items import effects_in
 
     return effects_in(progress_of(folder), folder)

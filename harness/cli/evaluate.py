@@ -269,7 +269,7 @@ def command(
         refuse_overwriting(page, inputs)
 
     def demand_writable(file: Path) -> None:
-        """InputError for a file of the evaluation that is one of its inputs, or is a page."""
+        """Raises InputError for a file of the evaluation that is one of its inputs, or is a page."""
         refuse_overwriting(str(file), inputs)
         if any(is_one_place(page, str(file)) for page in pages.files):
             problem = "the HTML page or JUnit report would replace this file of the evaluation"
@@ -298,7 +298,7 @@ def write_pages(engines: Sequence[EvaluatedEngine], table: EnginesTable, pages: 
 
 
 def _refuse_stray(names: Sequence[str]) -> None:
-    """InputError for names that belong to no option, as of a pattern that the shell has expanded."""
+    """Raises InputError for names that belong to no option, as of a pattern that the shell has expanded."""
     if not names:
         return
     folder = os.path.commonpath([os.path.dirname(os.path.abspath(name)) for name in names])

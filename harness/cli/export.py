@@ -145,7 +145,8 @@ def _export_logs(
 ) -> None:
     """Writes the wake-evaluation log of each device, and prints a summary. target: a file, STREAM or BY_DEVICE.
 
-    HarnessError if a log does not add up when it is read again; InputError for one file and several devices.
+    Raises HarnessError if a log does not add up when it is read again. Raises InputError for one file and several
+    devices.
     """
     from harness.offline.wake_log import differences, summary, write
     from harness.offline.wake_log_reading import read

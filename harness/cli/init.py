@@ -86,7 +86,7 @@ class DeviceKind:
     """Arguments of `devices monitor`."""
 
     def connection(self, address: str) -> dict[str, str]:
-        """The keys for a device at this address. InputError for a text that is not an address."""
+        """The keys for a device at this address. Raises InputError for a text that is not an address."""
         place = address
         if self.port is not None and not (self.scheme and "://" in address):
             place = self.scheme + _add_port(address, self.port)
@@ -94,7 +94,7 @@ class DeviceKind:
 
 
 def _add_port(text: str, port: int) -> str:
-    """The address as host:port, with this port if it has none. InputError for a text that is not an address."""
+    """The address as host:port, with this port if it has none. Raises InputError for a text that is not an address."""
     if _HOST.fullmatch(text) is None:
         raise InputError(f"{plain_text(text, 80)!r} is not an address", remedy="Write HOST or HOST:PORT")
     return text if re.search(r":\d+$", text) else f"{text}:{port}"
@@ -130,7 +130,7 @@ min_answered_share: 0.5                # share of the queries with a response
 
 @frozen
 class Setup:
-    """What the starter files depend on. InputError for an address that the device cannot have.
+    """What the starter files depend on. Raises InputError for an address that the device cannot have.
 
     - board: name of the device. address: where it is.
     - key_env: environment variable with the key of an ESPHome device; "" without one.
@@ -161,7 +161,7 @@ class Setup:
             options_of(str(keys["driver"]), {key: value for key, value in keys.items() if key != "driver"})
 
     def with_advice(self) -> Setup:
-        """Asks the device, and returns the setup with what it reports. HarnessError if it does not answer."""
+        """Asks the device, and returns the setup with what it reports. Raises HarnessError if it does not answer."""
         from harness.devices.declared import options_of, setup_advice
 
         keys = self._keys()
@@ -366,7 +366,7 @@ def _prompt_check(demand: Callable[[str], str]) -> Callable[[str], str]:
 
 
 def _demand_phrase(phrase: str) -> str:
-    """The phrase. InputError if YAML would not read it as a text in a list."""
+    """The phrase. Raises InputError if YAML would not read it as a text in a list."""
     if _PHRASE.fullmatch(phrase) is None:
         raise InputError(
             f"{plain_text(phrase, 80)!r} cannot be used as a wake phrase",
@@ -376,7 +376,7 @@ def _demand_phrase(phrase: str) -> str:
 
 
 def _demand_board(board: str) -> str:
-    """The name. InputError if it cannot be the name of a profile's file."""
+    """The name. Raises InputError if it cannot be the name of a profile's file."""
     if NAME.fullmatch(board) is None or board in TAKEN:
         problem = f"{plain_text(board, 80)!r} is not a valid board name"
         remedy = "Use lowercase letters, digits, - and _. A number, true, false and null are not allowed"
@@ -387,7 +387,7 @@ def _demand_board(board: str) -> str:
 
 
 def _implied_kind(options: list[str]) -> BenchKind:
-    """The kind of bench that the given options imply. InputError if they belong to different kinds."""
+    """The kind of bench that the given options imply. Raises InputError if they belong to different kinds."""
     options_by_kind = {KINDS_BY_OPTION[name][0]: name for name in options if name not in ("board", "phrase")}
     if len(options_by_kind) > 1:
         names = " and --".join(options_by_kind.values()).replace("_", "-")
@@ -413,7 +413,10 @@ def _refuse_existing(paths: Iterable[Path]) -> None:
 
 
 def _write_files(folder: Path, texts: dict[str, str]) -> None:
-    """Writes the files, and prints their names. InputError if any of them exists, before the first is written."""
+    """Writes the files, and prints their names.
+
+    Raises InputError if any of them exists, before the first is written.
+    """
     files = {folder / name: text for name, text in texts.items()}
     _refuse_existing(files)
     try:

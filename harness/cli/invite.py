@@ -84,7 +84,7 @@ def command(
 
 
 def _replaced_invitations(invitations: Invitations, names: Collection[str], role: str) -> list[Invitation]:
-    """The valid invitations that new ones replace. InputError if one of them has another role."""
+    """The valid invitations that new ones replace. Raises InputError if one of them has another role."""
     keys = {name_key(name) for name in names}
     replaced = [
         earlier for earlier in invitations.everyone if name_key(earlier.rater) in keys and earlier.is_valid(time.time())

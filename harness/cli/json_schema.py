@@ -137,6 +137,6 @@ def _field_descriptions(options: type) -> dict[str, str]:
     names = "|".join(re.escape(field.name) for field in dataclasses.fields(options))
     text = "\n\n".join(base.__doc__ or "" for base in options.__mro__[:-1])
     paragraphs = (" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", text) if names)
-    pattern = re.compile(rf"\b({names}): (.*?)(?=[.;] (?:{names}): |$)")
+    pattern = re.compile(rf"\b({names}): (.*?)(?=[.;] (?:- )?(?:{names}): |$)")
     matches = (match for paragraph in paragraphs for match in pattern.finditer(paragraph))
     return {match[1]: f"{match[2][:1].upper()}{match[2][1:].rstrip('.')}." for match in matches}

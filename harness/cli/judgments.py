@@ -157,7 +157,7 @@ def _import_text(plan: ImportPlan) -> str:
 
 
 def _parse_mappings(mappings: tuple[str, ...]) -> dict[str, str]:
-    """The field of each column, from texts COLUMN=FIELD. InputError for another text."""
+    """The field of each column, from texts COLUMN=FIELD. Raises InputError for another text."""
     field_by_column: dict[str, str] = {}
     for mapping in mappings:
         column, _, field = mapping.rpartition("=")  # a column may have = in its name; without =, it is ""

@@ -29,7 +29,11 @@ COLUMNS = (
 
 @frozen
 class _SessionPairs:
-    """The pairs of a session. planned: how many its plan has. points: those that have ended."""
+    """The pairs of a session.
+
+    - planned: how many its plan has.
+    - points: those that have ended.
+    """
 
     folder: Path
     planned: int
@@ -74,7 +78,7 @@ def command(
 
 
 def _read_pairs(folder: Path) -> _SessionPairs:
-    """The pairs of a session. InputError if its plan has none."""
+    """The pairs of a session. Raises InputError if its plan has none."""
     from harness.session.figures.memory import MemoryFigures
     from harness.session.log.reader import LogReader
 

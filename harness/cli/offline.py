@@ -101,7 +101,7 @@ def command(
 
 
 def _select_devices(stimuli: SessionStimuli, device: str | None) -> tuple[str, ...]:
-    """The named device; None for all devices that listened. InputError if the session does not have it."""
+    """The named device; None for all devices that listened. Raises InputError if the session does not have it."""
     if device is None:
         return stimuli.devices
     if device not in stimuli.devices:

@@ -119,7 +119,7 @@ def demand_limits(limits: Iterable[DeclaredLimit], unfinished: Sequence[str] = (
 
 
 def choose_one(**options: object) -> None:
-    """InputError if more than one of the options is given: `choose_one(json=as_json, csv=as_csv)`."""
+    """Raises InputError if more than one of the options is given: `choose_one(json=as_json, csv=as_csv)`."""
     if len([name for name, value in options.items() if value]) > 1:
         *names, last = (f"--{name.replace('_', '-')}" for name in options)
         raise InputError(f"{', '.join(names)} and {last} cannot be combined", remedy="Choose one")
@@ -177,7 +177,7 @@ def verb(
     default, see `option`.
 
     sections: heading in the help → the parameters or fields below it, separated by spaces. The others come first.
-    TypeError for a section that names an unknown option.
+    Raises TypeError for a section that names an unknown option.
     """
 
     def make_command(function: Callable[..., object]) -> click.Command:
@@ -333,8 +333,9 @@ def _standard_output_into(name: str) -> Iterator[None]:
 class RatedSessionOptions:
     """Sessions whose judgments are evaluated; `sessions.rated_sessions` finds the folders.
 
-    named: sessions, or one round file. round_id: the round whose judgments count; None for all, or for that of the
-    file. with_programs: programs count as raters.
+    - named: sessions, or one round file.
+    - round_id: the round whose judgments count; None for all, or for that of the file.
+    - with_programs: programs count as raters.
     """
 
     named: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True)
@@ -362,7 +363,7 @@ def output_option(help: str, *, folder: bool = False, **attributes: Any) -> Any:
 
 @frozen
 class OutputFormat:
-    """How a result is printed: as JSON, as CSV, or as text without either. InputError for both."""
+    """How a result is printed: as JSON, as CSV, or as text without either. Raises InputError for both."""
 
     as_json: bool
     as_csv: bool
@@ -371,7 +372,11 @@ class OutputFormat:
         choose_one(json=self.as_json, csv=self.as_csv)
 
     def print(self, *, json: Callable[[], str], csv: Callable[[], str], lines: Callable[[], Iterable[str]]) -> None:
-        """Prints the result in this form. json: returns it without the last line end. csv: with all line ends."""
+        """Prints the result in this form.
+
+        - json: returns it without the last line end.
+        - csv: with all line ends.
+        """
         if self.as_json:
             print_lines([json()])
         elif self.as_csv:
@@ -389,7 +394,9 @@ def printed_options(as_json: str, as_csv: str) -> Any:
 class EngineOptions:
     """Engines for the same lists of files. A setting goes to every engine that knows it.
 
-    tasks: as on the command line. settings: `name=value`. files: (name of a setting, path of the file with its value).
+    - tasks: as on the command line.
+    - settings: `name=value`.
+    - files: (name of a setting, path of the file with its value).
     """
 
     tasks: tuple[str, ...]
@@ -399,7 +406,8 @@ class EngineOptions:
     def parse_tasks(self) -> list[Task]:
         """A task for each engine, in order. Loads no model.
 
-        PluginError for an unknown engine. InputError for a wrong value, and for a setting that no engine knows.
+        Raises PluginError for an unknown engine. Raises InputError for a wrong value, and for a setting that no engine
+        knows.
         """
         from harness.engines.offline_loading import check_model, engine_class, task_of
         from harness.engines.settings import parse_assignment
@@ -454,7 +462,10 @@ def setting_option(help: str, metavar: str = "NAME=VALUE") -> Any:
 
 
 def parse_settings(assignments: Sequence[str], form: str = "name=value") -> list[tuple[str, str]]:
-    """The name and value of each text of `setting_option`. InputError for other texts. form: what the error advises."""
+    """The name and value of each text of `setting_option`.
+
+    Raises InputError for other texts. form: what the error advises.
+    """
     settings = []
     for text in assignments:
         name, equals, value = text.partition("=")

@@ -96,7 +96,8 @@ def _open_drivers(bench: Bench, connection: str) -> Iterator[dict[str, Driver]]:
 
 
 def _refuse_manual(request: str) -> None:
-    """InputError if the operator carries the order out. request: what the operator is asked to do; "" for a driver."""
+    """Raises InputError if the operator carries the order out. request: what the operator is asked to do; "" for a
+    driver."""
     if request:
         raise InputError(
             "the operator carries out this order by hand, so there is nothing to test", remedy="Run the scenario"

@@ -259,7 +259,8 @@ def answer_hint(question: OperatorAsked) -> str:
 class OperatorPrompt:
     """Reads lines in a thread of its own, and sends each as the answer to the open question, if there is one.
 
-    operator: a name. print_hint: prints a line for the operator, from any thread.
+    - operator: a name.
+    - print_hint: prints a line for the operator, from any thread.
     """
 
     def __init__(

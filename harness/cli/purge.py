@@ -19,7 +19,7 @@ from harness.model.time import DAY_S
 
 
 def _parse_age(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """A click callback: the days of `30d` or `8w`. InputError for another text."""
+    """A click callback: the days of `30d` or `8w`. Raises InputError for another text."""
     if value is None:
         return None
     number, unit = value[:-1], {"d": 1, "w": 7}.get(value[-1:])

@@ -37,7 +37,7 @@ FAULT = 3  # Exit status, as for any fault.
 def _parse_conditions(
     ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
-    """A callback: the axis and label of each text `AXIS=LABEL`. InputError for another text."""
+    """A callback: the axis and label of each text `AXIS=LABEL`. Raises InputError for another text."""
     conditions = []
     for text in texts:
         axis, _, label = text.partition("=")
@@ -65,7 +65,8 @@ _filters = option_group(
 class ProgramOptions:
     """The command of a program that judges; None for a person.
 
-    timeout_s: for each response. per_minute: limit on the number of responses; None for no limit.
+    - timeout_s: for each response.
+    - per_minute: limit on the number of responses; None for no limit.
     """
 
     command: str | None = option(
@@ -216,7 +217,8 @@ def _judge_in_person(
 ) -> int:
     """Opens the screen, or reads lines, until the rater leaves. Returns the exit status.
 
-    silent: open no sound device. SoundError if the chosen one cannot be opened; without a choice, only a warning.
+    silent: open no sound device. Raises SoundError if the chosen one cannot be opened; without a choice, only a
+    warning.
     """
     from harness.rating.rater_player import open_player  # here: PyAudio is slow to import
 

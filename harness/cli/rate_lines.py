@@ -209,7 +209,11 @@ def _response_text(item: Item) -> str:
 
 
 class RateWord(Enum):
-    """The commands of plain rating. help: what it does. action: the one that a rater's key may also start, or None."""
+    """The commands of plain rating.
+
+    - help: what it does.
+    - action: the one that a rater's key may also start, or None.
+    """
 
     PLAY = "play", "play the response, from the start", RaterAction.PLAY
     QUERY = "query", "play the query", RaterAction.PLAY_QUERY

@@ -196,7 +196,8 @@ class PlainSitting:
     def _save_and_show(self, write: Callable[[], bool], *, undone: bool = False) -> str:
         """Writes a row, prints a confirmation and shows the next item.
 
-        write: returns whether it wrote; if not, `said` of the desk has the reason. undone: the row takes back another.
+        - write: returns whether it wrote; if not, `said` of the desk has the reason.
+        - undone: the row takes back another.
         """
         self._stop_sound()
         previous_item = self._desk.view.item

@@ -106,8 +106,10 @@ def _report_sessions(names: tuple[str, ...], output: Path, audio: str) -> None:
 
 
 def _report_evaluations(logs: tuple[str, ...], pages: PageOptions) -> None:
-    """Writes the pages about evaluations. InputError for names that are not logs, and for pages that would replace
-    them."""
+    """Writes the pages about evaluations.
+
+    Raises InputError for names that are not logs, and for pages that would replace them.
+    """
     from harness.cli.evaluate import write_pages
     from harness.offline.evaluation_results import read_engines, table_of
 

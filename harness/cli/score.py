@@ -52,9 +52,11 @@ def _parse_crosses(ctx: click.Context, param: click.Parameter, values: Sequence[
 
 @frozen
 class ScoreRules:
-    """How files are read and words compared. normalise: a name, a file, or None for the default of the format.
+    """How files are read and words compared.
 
-    glm: a global mapping file that comes before it. collar: seconds between words that may be paired.
+    - normalise: a name, a file, or None for the default of the format.
+    - glm: a global mapping file that comes before it.
+    - collar: seconds between words that may be paired.
     """
 
     reference_format: TranscriptFormat | None = option("Format of REF.", show_default="by its suffix")
@@ -139,7 +141,7 @@ class ScoreRules:
         return WordRules(base, rewriting, self.like_sclite, self.marks, self.language, self.unit)
 
     def refuse_contradictions(self, formats: tuple[TranscriptFormat, TranscriptFormat], word_rules: WordRules) -> None:
-        """InputError for options that exclude each other, and for those that another option must accompany.
+        """Raises InputError for options that exclude each other, and for those that another option must accompany.
 
         formats: of reference and hypothesis.
         """
@@ -309,9 +311,10 @@ def _score(
     *,
     with_digests: bool,
 ) -> SourcedScoring:
-    """Reads both files and scores them. InputError.
+    """Reads both files and scores them. Raises InputError.
 
-    forms: of reference and hypothesis. with_digests: the sources include the digests of their bytes.
+    - forms: of reference and hypothesis.
+    - with_digests: the sources include the digests of their bytes.
     """
     from harness.base.text_file import encoding_name
     from harness.transcripts.entities import entity_errors
@@ -360,7 +363,7 @@ def _score(
 
 
 def _refuse_mismatch(scoring: Scoring, references: Transcripts, reference_name: str, hypothesis_name: str) -> None:
-    """InputError with an example of the ids if no hypothesis has the id of a reference.
+    """Raises InputError with an example of the ids if no hypothesis has the id of a reference.
 
     The files probably have different utterances, or spell their ids differently, so a WER would mean nothing.
     """
@@ -455,7 +458,7 @@ def _read_groupings(
 ) -> list[Groupings]:
     """The groupings of the list of groups, if there is one, and those of the labels if the form is stm.
 
-    InputError for a mistake in either, or for a list of other utterances.
+    Raises InputError for a mistake in either, or for a list of other utterances.
     """
     if groups_file is None and form is not TranscriptFormat.STM:
         return []

@@ -31,7 +31,8 @@ MAX_LISTED_SESSIONS = 20
 class RatedSessions:
     """The sessions whose judgments a report counts.
 
-    round: from a round file; None if sessions were named. round_id: the round whose judgments count; None counts all.
+    - round: from a round file; None if sessions were named.
+    - round_id: the round whose judgments count; None counts all.
     """
 
     folders: tuple[Path, ...]
@@ -81,7 +82,7 @@ def user_name() -> str:
 def session_folder(name: str) -> Path:
     """The folder of a session that is named by path, or by its name in ./sessions.
 
-    InputError, with the nearest name, if there is no such session.
+    Raises InputError, with the nearest name, if there is no such session.
     """
     for path in (Path(name), SESSIONS / name):
         folder = SessionFolder(path)
@@ -95,7 +96,7 @@ def session_folder(name: str) -> Path:
 
 
 def only_unfinished() -> Path:
-    """The only session in ./sessions with trials to play. InputError if there is none, or more than one."""
+    """The only session in ./sessions with trials to play. Raises InputError if there is none, or more than one."""
     from harness.model.record import EndReason
     from harness.session.resumption import read_takes
 
@@ -121,7 +122,7 @@ def only_unfinished() -> Path:
 
 
 def named_round(names: Sequence[str]) -> RatingRound | None:
-    """The round of a round file; None if sessions are named. InputError for a round file and any other name."""
+    """The round of a round file; None if sessions are named. Raises InputError for a round file and any other name."""
     files = [path_text for path_text in names if path_text.endswith(ROUND_SUFFIXES) or Path(path_text).is_file()]
     if not files:
         return None
@@ -144,7 +145,7 @@ def rated_sessions(options: RatedSessionOptions) -> RatedSessions:
 
 
 def demand_known(name: str, names: Collection[str], noun: str) -> None:
-    """InputError, with the nearest name, for a name that is not one of the names. noun: such as "rater"."""
+    """Raises InputError, with the nearest name, for a name that is not one of the names. noun: such as "rater"."""
     if name not in names:
         raise InputError(
             f"there is no {noun} {plain_text(name, 80)!r}",

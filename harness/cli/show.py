@@ -95,7 +95,7 @@ def _print_rows(folder: Path) -> None:
 
 
 def _demand_groupings(progress: Progress, groupings: Sequence[str]) -> None:
-    """InputError for a grouping that is neither built in nor a condition of a trial."""
+    """Raises InputError for a grouping that is neither built in nor a condition of a trial."""
     axes = {axis for trial in progress.trials for axis, _ in trial.trial.conditions}
     names = [*Grouping, *sorted(axes - set(Grouping))]
     for name in groupings:

@@ -102,7 +102,7 @@ def command(
 def _check_options(
     form: SnorForm, names: Sequence[str], output: str, homophones: str | None, *, place_edits: bool
 ) -> None:
-    """InputError for options that do not fit the form, and for files that would be written over each other."""
+    """Raises InputError for options that do not fit the form, and for files that would be written over each other."""
     if homophones is not None:
         if form is not SnorForm.EXPANDED:
             raise InputError(
@@ -182,7 +182,10 @@ class _Conversion:
 
 @contextmanager
 def _reader(name: str) -> Iterator[Callable[[int], bytes]]:
-    """A function that reads up to a number of bytes of a file. InputError if it cannot be opened, or never ends."""
+    """A function that reads up to a number of bytes of a file.
+
+    Raises InputError if it cannot be opened, or never ends.
+    """
     if name == STREAM:
         refuse_endless(0, STDIN_NAME)
         # read1 returns what has arrived, so that a pipe is converted while it is written. BinaryIO does not declare it.

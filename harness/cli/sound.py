@@ -138,7 +138,7 @@ def _rejections(files: Iterable[tuple[Path, Path]]) -> Iterator[tuple[Path, Path
 
 
 def _demand_distinct(rescue_names: Sequence[Path], folder: Path) -> None:
-    """InputError if two rescued sounds would have the same path. Raised before anything is written."""
+    """Raises InputError if two rescued sounds would have the same path. Raised before anything is written."""
     name_counts = Counter(rescue_names)
     if len(name_counts) < len(rescue_names):
         problem = f"several recordings would be rescued as {name_counts.most_common(1)[0][0]}"
@@ -193,7 +193,7 @@ def check(
 def recording_device(bench: Bench | None, microphone: str | None, sound_server: str | None) -> tuple[str, str]:
     """The sound device that records and its sound server: those of the options, otherwise those of the bench.
 
-    InputError if neither names a device.
+    Raises InputError if neither names a device.
     """
     from harness.sound.sound_devices import list_command
 
@@ -276,7 +276,10 @@ def _record_prompt(talker_input: Talker, folder: TalkerFolder, text: str, progre
 
 
 def _parse_columns(columns: Iterable[str]) -> dict[str, str]:
-    """The values by name, from texts NAME=VALUE. InputError for another text, or for a name that occurs twice."""
+    """The values by name, from texts NAME=VALUE.
+
+    Raises InputError for another text, or for a name that occurs twice.
+    """
     values: dict[str, str] = {}
     for assignment in columns:
         name, equals, value = assignment.partition("=")

@@ -42,7 +42,7 @@ class InputFile:
 def open_input(name: str) -> Iterator[InputFile]:
     """The file that a person named; STREAM for standard input. That and a pipe are copied to a temporary file.
 
-    An InputError of the block names the file as the person did. HarnessError if there is no room for the copy.
+    An InputError of the block names the file as the person did. Raises HarnessError if there is no room for the copy.
     """
     path = Path(name)
     # Unlike the methods of Path, these return False for names that are too long, and in folders that we may not read.
@@ -87,7 +87,7 @@ def _add_file_name(file: InputFile) -> Iterator[InputFile]:
 
 
 def refuse_overwriting(target: str, sources: Sequence[str]) -> None:
-    """InputError if a file to write is one of those to read."""
+    """Raises InputError if a file to write is one of those to read."""
     for source in sources:
         may_coincide = STREAM not in (source, target) and os.path.isfile(target) and os.path.exists(source)
         if may_coincide and os.path.samefile(source, target):
@@ -97,7 +97,7 @@ def refuse_overwriting(target: str, sources: Sequence[str]) -> None:
 
 
 def refuse_stdin_twice(files: Sequence[str]) -> None:
-    """InputError if more than one of the files is standard input, which can be read only once."""
+    """Raises InputError if more than one of the files is standard input, which can be read only once."""
     if files.count(STREAM) > 1:
         raise InputError("only one file can come from standard input", remedy="Pass files for the other inputs")
 
@@ -160,7 +160,7 @@ def standard_output() -> TextIO:
 
 
 class _Input(io.RawIOBase):
-    """Reads standard input; InputError if it is closed.
+    """Reads standard input. Raises InputError if it is closed.
 
     It waits in steps. Python handles a signal that comes right before a read only after that read, which may never end.
     """
@@ -412,7 +412,7 @@ def print_file(content: bytes) -> None:
 
 
 def write_pieces(path: Path, pieces: Iterable[str]) -> None:
-    """Writes a text to a file, completely or not at all; to a pipe or device piece by piece. HarnessError."""
+    """Writes a text to a file, completely or not at all; to a pipe or device piece by piece. Raises HarnessError."""
     with WholeFile(str(path)) as file:
         for piece in pieces:
             file.write(piece.encode())

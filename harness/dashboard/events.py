@@ -27,8 +27,8 @@ class LineTone(StrEnum):
 class EventLine:
     """A row in words: printable text, not markup.
 
-    late_blocks: number of late or lost blocks, if the line is about these. renewal_key: the line replaces the
-    previous one if that has the same key; "": it replaces none.
+    - late_blocks: number of late or lost blocks, if the line is about these.
+    - renewal_key: the line replaces the previous one if that has the same key; "": it replaces none.
     """
 
     seq: int

@@ -21,9 +21,10 @@ def new_id() -> str:
 
 @dataclass
 class ClipRead(Message):
-    """A clip was read, to draw its shape. peaks: 0–1; None if it cannot be read.
+    """A clip was read, to draw its shape.
 
-    removal: who removed its sound, when and why; "" if nobody did.
+    - peaks: 0–1; None if it cannot be read.
+    - removal: who removed its sound, when and why; "" if nobody did.
     """
 
     clip: Clip
@@ -33,7 +34,11 @@ class ClipRead(Message):
 
 @dataclass
 class CommandWanted(Message):
-    """A screen's command for the engine. label: what it does, for notices. then: gets the answer."""
+    """A screen's command for the engine.
+
+    - label: what it does, for notices.
+    - then: gets the answer.
+    """
 
     command: Command
     label: str
@@ -59,7 +64,11 @@ class SoundRead(Message):
 
 @dataclass
 class SoundEnded(Message):
-    """A sound has ended. number: number of the play. fault: why the output was lost; "" if it was not."""
+    """A sound has ended.
+
+    - number: number of the play.
+    - fault: why the output was lost; "" if it was not.
+    """
 
     number: int
     fault: str

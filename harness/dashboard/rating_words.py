@@ -73,7 +73,8 @@ def key_name(event: events.Key) -> str:
 def offered_keys(view: SittingView, keys: RaterKeys, *, sounds: bool, playing: bool) -> tuple[tuple[str, str], ...]:
     """(key, what it does) for the keys that work now.
 
-    sounds: whether sounds can be played. playing: whether one plays.
+    - sounds: whether sounds can be played.
+    - playing: whether one plays.
     """
 
     def key(action: RaterAction) -> tuple[str, str]:

@@ -19,11 +19,12 @@ LEVEL_S = 0.1
 class ActivePlay:
     """One call of `play`.
 
-    start, end: positions of the sound in all audio that is sent to the device, in samples.
-    unplaced: the encoded sound while the device has not heard all earlier sound; it gets its position after that.
-    requested_s: when `play` was called. has_started: whether the device has begun to hear it.
-    last_event: number of the device's last event about this sound, once the device has reported that number.
-    events_due_s: deadline for the arrival of the events up to that one.
+    - start, end: positions of the sound in all audio that is sent to the device, in samples.
+    - unplaced: the encoded sound while the device has not heard all earlier sound; it gets its position after that.
+    - requested_s: when `play` was called.
+    - has_started: whether the device has begun to hear it.
+    - last_event: number of the device's last event about this sound, once the device has reported that number.
+    - events_due_s: deadline for the arrival of the events up to that one.
     """
 
     play_id: str

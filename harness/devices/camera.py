@@ -92,7 +92,7 @@ class CameraOptions(ReadingsOptions):
 
     @property
     def box(self) -> tuple[int, int, int, int] | None:
-        """The rectangle; None for the whole picture. InputError if it is not one."""
+        """The rectangle; None for the whole picture. Raises InputError if it is not one."""
         rectangle = self.rectangle
         if not rectangle:
             return None
@@ -108,7 +108,7 @@ class CameraOptions(ReadingsOptions):
         return x, y, width, height
 
     def address(self) -> str:
-        """What OpenCV opens, with the password; InputError if its variable is not set."""
+        """What OpenCV opens, with the password. Raises InputError if its variable is not set."""
         if not (self.username or self.password_env):
             return str(self.source)
         password = os.environ.get(self.password_env, "") if self.password_env else ""
@@ -123,7 +123,10 @@ class CameraOptions(ReadingsOptions):
 
 
 class CameraFrames:
-    """An open camera, stream or file. DeviceError if it is missing, or the rectangle lies outside of its picture."""
+    """An open camera, stream or file.
+
+    Raises DeviceError if it is missing, or the rectangle lies outside of its picture.
+    """
 
     def __init__(self, options: CameraOptions, clock: Clock) -> None:
         self._options, self._clock = options, clock
@@ -152,7 +155,10 @@ class CameraFrames:
         self.name = f"camera {name}, {width}×{height}, rectangle {x},{y},{box_width},{box_height}"
 
     def _open_capture(self) -> Any:
-        """OpenCV's capture of the source, which may deliver nothing; DeviceError for a file that does not exist."""
+        """OpenCV's capture of the source, which may deliver nothing.
+
+        Raises DeviceError for a file that does not exist.
+        """
         options, cv2 = self._options, self._cv2
         if options.number is not None:
             return cv2.VideoCapture(options.number, cv2.CAP_V4L2)

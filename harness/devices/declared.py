@@ -34,9 +34,11 @@ if TYPE_CHECKING:
 class Abilities:
     """What a connection can do with its device.
 
-    injects: it sends sound to the device, past its microphones. restarts: `restart()` restarts the device.
-    tunes: `set_operating_point(value)` sets the sensitivity of the wake word, 0 to 100.
-    sets: it can change the settings of the device (`HasSettings`). hears: the profile has rules for what it receives.
+    - injects: it sends sound to the device, past its microphones.
+    - restarts: `restart()` restarts the device.
+    - tunes: `set_operating_point(value)` sets the sensitivity of the wake word, 0 to 100.
+    - sets: it can change the settings of the device (`HasSettings`).
+    - hears: the profile has rules for what it receives.
     """
 
     injects: bool = False
@@ -50,8 +52,8 @@ class Abilities:
 class About:
     """What a device reports about itself.
 
-    rate_hz: sample rate of the sound that it accepts; None: the profile's rate.
-    lost_events: number of its events that never arrived.
+    - rate_hz: sample rate of the sound that it accepts; None: the profile's rate.
+    - lost_events: number of its events that never arrived.
     """
 
     firmware: str = ""
@@ -64,10 +66,11 @@ class About:
 class SetupAdvice:
     """Advice for a new bench file, from what a device reports.
 
-    wake_phrases: the phrases that it listens for, or may listen for; () if it reports none.
-    profile: a profile that fits it better than the usual one; "" if none does. keys: keys of the connection for that
-    profile. reached: how the device is reached with these keys, in words.
-    why: why they fit better.
+    - wake_phrases: the phrases that it listens for, or may listen for; () if it reports none.
+    - profile: a profile that fits it better than the usual one; "" if none does.
+    - keys: keys of the connection for that profile.
+    - reached: how the device is reached with these keys, in words.
+    - why: why they fit better.
     """
 
     wake_phrases: tuple[str, ...] = ()
@@ -83,7 +86,7 @@ class AdvisesSetup(Protocol):
 
     @staticmethod
     def setup_advice(options: Any) -> SetupAdvice:
-        """Returns within a few seconds; HarnessError when the device does not answer."""
+        """Returns within a few seconds. Raises HarnessError when the device does not answer."""
         ...
 
 
@@ -113,7 +116,8 @@ class CanBeWatched(Protocol):
     def source(options: Any, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> DeviceSource:
         """The source of the device's lines, not open yet.
 
-        device: text for {device} in topics. topics: MQTT topics to listen to; () means the profile's.
+        - device: text for {device} in topics.
+        - topics: MQTT topics to listen to; () means the profile's.
         """
         ...
 
@@ -197,7 +201,10 @@ def abilities(driver: str, options: object, profile: DeviceProfile | None) -> Ab
 
 
 def setup_advice(driver: str, options: object) -> SetupAdvice | None:
-    """Advice for a bench file; None if the driver does not ask its device. HarnessError if that does not answer."""
+    """Advice for a bench file; None if the driver does not ask its device.
+
+    Raises HarnessError if that does not answer.
+    """
     driver_class = load(Group.DRIVERS, driver)
     return driver_class.setup_advice(options) if isinstance(driver_class, AdvisesSetup) else None
 
@@ -211,7 +218,7 @@ def takes_orders(driver: str) -> bool:
 def driver_with_keys(given_keys: Iterable[str], profile: DeviceProfile) -> str:
     """The driver whose connection has all these keys. Among several, the one that the profile names as transport.
 
-    InputError if there is none, or the profile names none of several.
+    Raises InputError if there is none, or the profile names none of several.
     """
     keys = set(given_keys)
     drivers: list[str] = []
@@ -233,7 +240,7 @@ def driver_with_keys(given_keys: Iterable[str], profile: DeviceProfile) -> str:
 
 
 def options_of(driver: str, values: Mapping[str, object], own_values: Mapping[str, object] | None = None) -> object:
-    """Options of a driver, with values given as text; InputError for a wrong key or value.
+    """Options of a driver, with values given as text. Raises InputError for a wrong key or value.
 
     own_values: further values, which `values` override.
     """
@@ -255,7 +262,7 @@ def options_of(driver: str, values: Mapping[str, object], own_values: Mapping[st
 def source_of(
     driver: str, options: object, profile: DeviceProfile, device: str = "", topics: tuple[str, ...] = ()
 ) -> DeviceSource:
-    """The source of a device's lines, not open yet; InputError when the host lacks what the options name."""
+    """The source of a device's lines, not open yet. Raises InputError when the host lacks what the options name."""
     driver_class = load(Group.DRIVERS, driver)
     if not isinstance(driver_class, CanBeWatched):
         raise InputError(

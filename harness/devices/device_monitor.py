@@ -70,14 +70,14 @@ class MonitorRow:
 class DeviceMonitor:
     """Applies a profile that may be edited at the same time. While it is invalid, the last valid version is used.
 
-    problem: the file's current error, with its place; "" when it is valid.
-    lines, mapped, unmapped: numbers of lines, without retained messages, which are counted separately.
+    - problem: the file's current error, with its place; "" when it is valid.
+    - lines, mapped, unmapped: numbers of lines, without retained messages, which are counted separately.
     """
 
     def __init__(
         self, profile: str, folder: Path, device: str = "", *, baud: int | None = None, hold_back_s: float = 0.0
     ) -> None:
-        """Reads the profile (an id or a path); InputError when it is missing or invalid.
+        """Reads the profile (an id or a path). Raises InputError when it is missing or invalid.
 
         baud, hold_back_s: bit rate of a port, and how long it may hold lines back; they add to the errors of times.
         """

@@ -29,9 +29,10 @@ CHUNK_BYTES = 4096  # Of one reading of a file: a Linux page.
 
 @frozen
 class DeviceOutput:
-    """Output of a device: console bytes, or a message when `topic` is set. wall_s: Unix time of arrival.
+    """Output of a device: console bytes, or a message when `topic` is set.
 
-    retained: whether the broker had stored it earlier, so that it is not a current event.
+    - wall_s: Unix time of arrival.
+    - retained: whether the broker had stored it earlier, so that it is not a current event.
     """
 
     at: Stamp
@@ -100,8 +101,10 @@ def take_outputs(source: DeviceSource, at_most_bytes: int) -> list[DeviceOutput]
 class DeviceSource(Protocol):
     """A source of a device's output for the monitor.
 
-    name: for display. live: whether lines arrive when the device writes them; the times of a file's lines are unknown.
-    ended: whether no more output will arrive. trouble: the current problem; "" if there is none.
+    - name: for display.
+    - live: whether lines arrive when the device writes them; the times of a file's lines are unknown.
+    - ended: whether no more output will arrive.
+    - trouble: the current problem; "" if there is none.
     """
 
     name: str

@@ -41,8 +41,10 @@ _VERSION_KEYS = ("project_version", "version")
 class FoundDevice:
     """A device that was found.
 
-    kind: a value of SERVICES, or SERIAL. address: host:port, or the path of a serial port; "" if it gave none.
-    model, version: "" if not announced. encrypted: whether it announces an encrypted connection.
+    - kind: a value of SERVICES, or SERIAL.
+    - address: host:port, or the path of a serial port; "" if it gave none.
+    - model, version: "" if not announced.
+    - encrypted: whether it announces an encrypted connection.
     """
 
     kind: str
@@ -58,7 +60,7 @@ def find_announced(seconds: float, interfaces: Sequence[str] | None = None) -> l
 
     interfaces: addresses of this host on whose networks to search; None: all.
 
-    DeviceError when this host cannot ask the network, PluginError when zeroconf is not installed.
+    Raises DeviceError when this host cannot ask the network, PluginError when zeroconf is not installed.
     """
     zeroconf = import_extra("zeroconf", "the library that discovers devices", "discover")
     names: dict[tuple[str, str], None] = {}  # a set of (service, name) in the order of the announcements

@@ -38,8 +38,10 @@ class AssistantTaken(DeviceError):
 class EsphomeAssistant:
     """The assistant's side of a connection. All its methods run on the event loop of the link.
 
-    use: the surroundings of the connection. media: URL of the sound of every answer; "" for no answer.
-    report: called with lines, such as `assistant.wake=Okay Nabu`. end_link: ends the link; called with the reason.
+    - use: the surroundings of the connection.
+    - media: URL of the sound of every answer; "" for no answer.
+    - report: called with lines, such as `assistant.wake=Okay Nabu`.
+    - end_link: ends the link; called with the reason.
     """
 
     def __init__(
@@ -61,7 +63,7 @@ class EsphomeAssistant:
         self._answer_task: asyncio.Task[None] | None = None
 
     async def begin(self, device: DeviceInfo) -> None:
-        """DeviceError if the device has no voice assistant, or has another client as its assistant."""
+        """Raises DeviceError if the device has no voice assistant, or has another client as its assistant."""
         from aioesphomeapi.model import APIVersion, VoiceAssistantFeature
 
         client, name = self._client, device.name

@@ -81,7 +81,7 @@ class HomeAssistantOptions:
 
     @property
     def socket_url(self) -> str:
-        """The URL of the WebSocket API; InputError if `url` is not the address of Home Assistant."""
+        """The URL of the WebSocket API. Raises InputError if `url` is not the address of Home Assistant."""
         remedy = "Use the form http://host:8123"
         parts = websocket.checked_url(self.url, ("http", "https"), "the address of Home Assistant", remedy)
         path = parts.path.rstrip("/") + "/api/websocket"
@@ -105,8 +105,9 @@ class _CommandError(Exception):
 class _AssistRun:
     """A run of the pipeline.
 
-    reported_events: number of its events that were reported. is_ours: whether it is a run of the satellite; None if not
-    known yet. is_over: whether it has ended.
+    - reported_events: number of its events that were reported.
+    - is_ours: whether it is a run of the satellite; None if not known yet.
+    - is_over: whether it has ended.
     """
 
     reported_events: int = 0
@@ -115,7 +116,7 @@ class _AssistRun:
 
 
 class AssistLink:
-    """A connection that is logged in and has found the satellite. DeviceError if either fails."""
+    """A connection that is logged in and has found the satellite. Raises DeviceError if either fails."""
 
     def __init__(self, options: HomeAssistantOptions, clock: Clock, stop: threading.Event) -> None:
         self.version = ""
@@ -268,9 +269,10 @@ class AssistLink:
         return [message for message in messages if message.get("id") == self._last_id]
 
     def _request(self, kind: str, *, subscribes: bool = False, answer: str = "result", **keys: object) -> Any:
-        """Sends a command. Returns its result or its first event; _CommandError if it is not carried out.
+        """Sends a command. Returns its result or its first event. Raises _CommandError if it is not carried out.
 
-        subscribes: whether its events are changes of the state, from now on. answer: kind of message to wait for.
+        - subscribes: whether its events are changes of the state, from now on.
+        - answer: kind of message to wait for.
         """
         self._last_id = next(self._ids)
         if subscribes:
@@ -448,7 +450,7 @@ class HomeAssistant(ReadingsStream):
 
     @staticmethod
     def demand_host(options: HomeAssistantOptions) -> None:
-        """InputError when the token's variable is not set, PluginError when the library is not installed."""
+        """Raises InputError when the token's variable is not set, PluginError when the library is not installed."""
         websocket.read_token(options.token_env)
         websocket.demand_library()
 

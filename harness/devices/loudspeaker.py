@@ -74,7 +74,7 @@ class Loudspeaker:
         self._playback: Playback | None = None
 
     def open(self, sink: Sink) -> None:
-        """Returns when the output runs; SoundError with a remedy when the device is missing."""
+        """Returns when the output runs. Raises SoundError with a remedy when the device is missing."""
         playback = Playback(
             self._options.sound_device,
             self._sound_server,
@@ -96,7 +96,10 @@ class Loudspeaker:
             self._playback = None
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """Returns at once; accepts any rate. DeviceError when the loudspeaker is not open, or the sound would clip."""
+        """Returns at once; accepts any rate.
+
+        Raises DeviceError when the loudspeaker is not open, or the sound would clip.
+        """
         if self._playback is None:
             raise DeviceError(f"the loudspeaker {self.id} is not open")
         equalised = self._equaliser(waveform)

@@ -34,11 +34,11 @@ _METER_BLOCKS = 10  # 100 ms.
 class MicrophoneOptions:
     """YAML keys of a microphone.
 
-    sound_device: Name of the recording device, as `harness admin sound list` prints it.
-    speech_detector: Entry point of `harness.speech_detectors`.
-    keep_s: Time for which sound is kept for clips.
-    min_speech_ms: Shorter sounds do not count as speech.
-    earcon_max_ms: A tonal sound up to this length is an earcon. A longer one counts as speech.
+    - sound_device: Name of the recording device, as `harness admin sound list` prints it.
+    - speech_detector: Entry point of `harness.speech_detectors`.
+    - keep_s: Time for which sound is kept for clips.
+    - min_speech_ms: Shorter sounds do not count as speech.
+    - earcon_max_ms: A tonal sound up to this length is an earcon. A longer one counts as speech.
     """
 
     sound_device: str
@@ -95,7 +95,7 @@ class Microphone:
         self._earcons = earcons
 
     def open(self, sink: Sink) -> None:
-        """Opens the device; PluginError for an unknown detector, SoundError when the device is missing."""
+        """Opens the device. Raises PluginError for an unknown detector, SoundError when the device is missing."""
         detector = plugins.load(Group.SPEECH_DETECTORS, self._options.speech_detector)()
         rules = EndpointRules(min_speech_ms=self._options.min_speech_ms, earcon_max_ms=self._options.earcon_max_ms)
         self._hearing = self._hearing_class(self.id, detector, rules=rules, earcons=self._earcons)

@@ -40,7 +40,7 @@ class TakesOrders(Protocol):
     def carry_out(self, order: BenchOrder, given_up: threading.Event) -> None:
         """Returns when the far end has reported that the order is done, or has accepted it if it cannot report.
 
-        DeviceError if that takes too long, if the far end refuses, or if `given_up` is set.
+        Raises DeviceError if that takes too long, if the far end refuses, or if `given_up` is set.
         """
 
 
@@ -79,7 +79,7 @@ class OrderAnswers:
         self.check()
 
     def check(self) -> None:
-        """DeviceError if the order was given up, or its time is over."""
+        """Raises DeviceError if the order was given up, or its time is over."""
         if self._given_up.is_set():
             raise DeviceError(f"{self._order.words}: abandoned, because the run is ending")
         if threads.monotonic() >= self._deadline_s:
@@ -95,7 +95,7 @@ class OrderAnswers:
         return min(max(0.0, self._deadline_s - threads.monotonic()), CHECK_INTERVAL_S)
 
     def reports_done(self, answer: str) -> bool:
-        """Whether an answer reports that the order is done. DeviceError if it reports that it has failed.
+        """Whether an answer reports that the order is done. Raises DeviceError if it reports that it has failed.
 
         An error about the order quotes the last answer.
         """
@@ -149,7 +149,7 @@ class PositionerSetting:
         return self._driver.request(self.stand.order(value)) if isinstance(self._driver, AsksOperator) else ""
 
     def set_setting(self, name: str, value: str, given_up: threading.Event | None = None) -> None:
-        """Returns when the stand has arrived and settled; DeviceError if it does not arrive in time.
+        """Returns when the stand has arrived and settled. Raises DeviceError if it does not arrive in time.
 
         given_up: raises DeviceError if it is set during the movement, and returns at once if it is set while the stand
         settles. If the operator moves the stand, they have already done so when this is called.
@@ -179,7 +179,9 @@ class DevicePower:
         return self._driver.request(self.switch.order(on=on)) if isinstance(self._driver, AsksOperator) else ""
 
     def turn(self, *, on: bool, given_up: threading.Event) -> None:
-        """Returns when the switch reports the change; DeviceError if that takes too long, or `given_up` is set.
+        """Returns when the switch reports the change.
+
+        Raises DeviceError if that takes too long, or `given_up` is set.
 
         If the operator switches the power, they have already done so when this is called.
         """
@@ -191,9 +193,9 @@ class DevicePower:
 class SimulatedOptions:
     """Options of simulated stands and switches.
 
-    per_s: How far it moves in a second, in the unit of what it moves.
-    starts_at: Where it stands at the start.
-    speed: Speed relative to real time, which must be equal for all simulated equipment of a bench.
+    - per_s: How far it moves in a second, in the unit of what it moves.
+    - starts_at: Where it stands at the start.
+    - speed: Speed relative to real time, which must be equal for all simulated equipment of a bench.
     """
 
     per_s: float = 30.0

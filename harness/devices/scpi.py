@@ -72,7 +72,7 @@ class Scpi:
 
     @staticmethod
     def demand_host(options: ScpiOptions) -> None:
-        """PluginError when PyVISA or PyVISA-py is not installed."""
+        """Raises PluginError when PyVISA or PyVISA-py is not installed."""
         _visa(options)
 
     @staticmethod
@@ -91,7 +91,7 @@ class Scpi:
                 instrument.close()
 
     def open(self, sink: Sink) -> None:
-        """DeviceError if the instrument does not answer."""
+        """Raises DeviceError if the instrument does not answer."""
         self.identify()
 
     def identify(self) -> str:
@@ -145,7 +145,7 @@ class Scpi:
             raise DeviceError(f"{order.words}: {self._options.resource}: {error}", remedy=_REMEDY) from error
 
     def _open_instrument(self) -> Any:
-        """The open instrument, which is connected if it is not yet; DeviceError if that fails."""
+        """The open instrument, which is connected if it is not yet. Raises DeviceError if that fails."""
         if self._instrument is None:
             visa, resource = _visa(self._options), self._options.resource
             try:
@@ -169,7 +169,10 @@ class Scpi:
             given_up.wait(min(answers.next_wait_s(), _ASK_INTERVAL_S))
 
     def _read_answer(self, instrument: Any, answers: OrderAnswers) -> str:
-        """The next line. *OPC? is answered only when the order is done. DeviceError when the order's time is over."""
+        """The next line. *OPC? is answered only when the order is done.
+
+        Raises DeviceError when the order's time is over.
+        """
         visa = _visa(self._options)
         while True:
             answers.check()
@@ -184,7 +187,7 @@ _REMEDY = "Check that the instrument is on, and that `resource` in the bench is 
 
 
 def _visa(options: ScpiOptions) -> Any:
-    """PyVISA; PluginError when it is not installed, or PyVISA-py is not and the options name it."""
+    """PyVISA. Raises PluginError when it is not installed, or PyVISA-py is not and the options name it."""
     if options.visa == "@py":
         import_extra("pyvisa_py", "PyVISA-py, which reaches SCPI instruments", "scpi")
     return import_extra("pyvisa", "PyVISA, which reaches SCPI instruments", "scpi")

@@ -37,8 +37,9 @@ StoreClip = Callable[[Waveform, float], Clip]
 class Answerer:
     """Turns a command's sound into words, and an answer into sound. Its constructor loads what commands need.
 
-    recogniser: an entry point of `harness.recognisers`; "" for none. voice: engine:name; "" if the harness does not
-    speak its answers. answer: the text of every answer, in which {text} stands for the recognised words; "" for none.
+    - recogniser: an entry point of `harness.recognisers`; "" for none.
+    - voice: engine:name; "" if the harness does not speak its answers.
+    - answer: the text of every answer, in which {text} stands for the recognised words; "" for none.
     """
 
     def __init__(self, recogniser: str, voice: str, answer: str) -> None:
@@ -70,7 +71,7 @@ class Answerer:
         return self._answer.replace("{text}", words)
 
     def speak(self, text: str) -> Samples:
-        """The text as sound, at ANSWER_HZ; VoiceError if that fails."""
+        """The text as sound, at ANSWER_HZ. Raises VoiceError if that fails."""
         import soxr
 
         if self._voice is None:
@@ -136,9 +137,12 @@ class CommandSound:
 class ServerUse:
     """What a connection needs when the harness is the device's server.
 
-    id: id of the driver. report: called with observations. limit_s: length of the longest command.
-    hold_back_s: how long the far end may hold an event back, which is part of the error of its time.
-    keep: stores the sound of a command. answerer: answers it; None for no answers.
+    - id: id of the driver.
+    - report: called with observations.
+    - limit_s: length of the longest command.
+    - hold_back_s: how long the far end may hold an event back, which is part of the error of its time.
+    - keep: stores the sound of a command.
+    - answerer: answers it; None for no answers.
     """
 
     id: str
@@ -206,7 +210,7 @@ class AnsweringStream(TextStream):
 
 
 def demand_answerer(recogniser: str, voice: str, answer: str) -> None:
-    """PluginError, InputError or VoiceError when the recogniser or the voice is not on this host."""
+    """Raises PluginError, InputError or VoiceError when the recogniser or the voice is not on this host."""
     if recogniser and not load(Group.RECOGNISERS, recogniser).installed():
         raise InputError(
             f"the packages for the recogniser {recogniser} are not installed",

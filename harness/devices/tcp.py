@@ -15,9 +15,10 @@ DEAD_AFTER_S = 6.0
 def host_and_port(
     address: str, *, free: bool = False, default: int | None = None, remedy: str = "Use host:port"
 ) -> tuple[str, int]:
-    """The parts of host:port; InputError for any other text.
+    """The parts of host:port. Raises InputError for any other text.
 
-    default: the port if the text is only a host; None: it must have one. free: whether port 0 is allowed.
+    - default: the port if the text is only a host; None: it must have one.
+    - free: whether port 0 is allowed.
     """
     host, colon, port = address.rpartition(":")
     if default is not None and (not colon or address.endswith("]")):
@@ -31,7 +32,7 @@ def host_and_port(
 
 
 def listen(address: str) -> socket.socket:
-    """A listening socket at host:port of this host; DeviceError when the address is not free."""
+    """A listening socket at host:port of this host. Raises DeviceError when the address is not free."""
     host, port = host_and_port(address)
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
@@ -42,7 +43,7 @@ def listen(address: str) -> socket.socket:
 
 
 def connect(host: str, port: int, limit_s: float) -> socket.socket:
-    """A blocking connection; OSError when the peer does not answer within the limit."""
+    """A blocking connection. Raises OSError when the peer does not answer within the limit."""
     connection = socket.create_connection((host, port), timeout=limit_s)
     connection.settimeout(None)
     keep_alive(connection)

@@ -60,11 +60,11 @@ _LINES_IN_ERROR = 3  # Chosen: an error shows them all on one line.
 class TextStreamOptions:
     """Options of programs and TCP ports.
 
-    ready: Regular expression. The connection is open when a line matches it.
-    ready_within_s: Time within which that line must arrive, s.
-    hold_back_ms: How long the far end may hold a line back, ms (part of the error of its times).
-    silence_limit_s: Time without a line after which the link counts as lost, s (0: never).
-    restart_line: A line that makes the device restart.
+    - ready: Regular expression. The connection is open when a line matches it.
+    - ready_within_s: Time within which that line must arrive, s.
+    - hold_back_ms: How long the far end may hold a line back, ms (part of the error of its times).
+    - silence_limit_s: Time without a line after which the link counts as lost, s (0: never).
+    - restart_line: A line that makes the device restart.
     """
 
     ready: str = ""
@@ -99,7 +99,7 @@ class CommandOptions(TextStreamOptions):
 
     @property
     def arguments(self) -> list[str]:
-        """The program and its arguments; InputError for text with unbalanced quotes."""
+        """The program and its arguments. Raises InputError for text with unbalanced quotes."""
         try:
             return shlex.split(self.command) if isinstance(self.command, str) else list(self.command)
         except ValueError as error:
@@ -133,7 +133,7 @@ class FarEnd(Protocol):
         """The bytes that have arrived; b"" at its end."""
 
     def write(self, data: bytes) -> None:
-        """Sends bytes; OSError when that fails."""
+        """Sends bytes. Raises OSError when that fails."""
 
     def end_reason(self) -> str:
         """Why it ended, in words."""
@@ -210,7 +210,7 @@ class TcpConnection:
 
 
 def connect_tcp(options: TcpOptions) -> TcpConnection:
-    """Connects to the device; DeviceError when it is not there."""
+    """Connects to the device. Raises DeviceError when it is not there."""
     try:
         connection = tcp.connect(*tcp.host_and_port(options.address), CONNECT_LIMIT_S)
     except OSError as error:
@@ -230,7 +230,7 @@ class TcpListener:
         self._server.settimeout(STOP_CHECK_S)
 
     def accept(self, stop: threading.Event, limit_s: float) -> TcpConnection:
-        """Waits until the device connects; DeviceError if it does not, or when `stop` is set."""
+        """Waits until the device connects. Raises DeviceError if it does not, or when `stop` is set."""
         deadline_s = threads.monotonic() + limit_s
         while not stop.is_set() and threads.monotonic() < deadline_s:
             with contextlib.suppress(TimeoutError):
@@ -277,7 +277,7 @@ class TextStream:
         self._end_reason = ""
 
     def connect(self) -> FarEnd:
-        """Opens the far end; DeviceError when it is not there."""
+        """Opens the far end. Raises DeviceError when it is not there."""
         raise NotImplementedError
 
     def stamped(self, far_end: FarEnd, data: bytes, stamp: Stamp) -> Iterator[tuple[bytes, Stamp]]:
@@ -325,7 +325,7 @@ class TextStream:
                 bell.close()
 
     def restart(self) -> None:
-        """Sends `restart_line`; DeviceError when there is none, or it cannot be sent."""
+        """Sends `restart_line`. Raises DeviceError when there is none, or it cannot be sent."""
         if not self._options.restart_line:
             raise DeviceError(
                 f"{self.id} cannot be restarted", remedy="Set `restart_line` in the connection of the device"
@@ -333,7 +333,7 @@ class TextStream:
         self._send_line(self._options.restart_line)
 
     def _send_line(self, line: str) -> None:
-        """Sends a line; DeviceError when it cannot be sent."""
+        """Sends a line. Raises DeviceError when it cannot be sent."""
         far_end = self._far_end
         try:
             if far_end is None:
@@ -466,7 +466,7 @@ class CommandLog(TextStream):
 
     @staticmethod
     def demand_host(options: CommandOptions) -> None:
-        """InputError when the program is not installed."""
+        """Raises InputError when the program is not installed."""
         name = options.arguments[0]
         if shutil.which(name) is None:
             raise InputError(

@@ -84,7 +84,7 @@ class WebSocketOptions(TextStreamOptions):
 
 
 def checked_url(url: str, schemes: tuple[str, ...], name: str, remedy: str) -> SplitResult:
-    """The parts of a URL; InputError if it does not have one of these schemes, or contains a user.
+    """The parts of a URL. Raises InputError if it does not have one of these schemes, or contains a user.
 
     name: its name in the message, such as "a WebSocket URL".
     """
@@ -106,7 +106,7 @@ def checked_url(url: str, schemes: tuple[str, ...], name: str, remedy: str) -> S
 
 
 def read_token(variable: str) -> str:
-    """The token in an environment variable; InputError when it is not set."""
+    """The token in an environment variable. Raises InputError when it is not set."""
     token = os.environ.get(variable, "")
     if not (token.isascii() and token.isprintable() and token.strip()):
         raise InputError(
@@ -117,17 +117,17 @@ def read_token(variable: str) -> str:
 
 
 def _headers(options: WebSocketOptions) -> dict[str, str]:
-    """The headers of the request that opens the connection; InputError when the token's variable is not set."""
+    """The headers of the request that opens the connection. Raises InputError when the token's variable is not set."""
     return {"Authorization": f"Bearer {read_token(options.token_env)}"} if options.token_env else {}
 
 
 def demand_library() -> tuple[Any, Any]:
-    """The library's client and its exceptions; PluginError when it is not installed."""
+    """The library's client and its exceptions. Raises PluginError when it is not installed."""
     return import_extra("websockets.sync.client", *_EXTRA), import_extra("websockets.exceptions", *_EXTRA)
 
 
 def open_socket(url: str, headers: Mapping[str, str] = MappingProxyType({}), ping_s: float = 0.0) -> Any:
-    """An open connection of the library. DeviceError when nobody answers, LoginRefused for HTTP 401 and 403."""
+    """An open connection of the library. Raises DeviceError when nobody answers, LoginRefused for HTTP 401 and 403."""
     client, errors = demand_library()
     try:
         return client.connect(
@@ -205,7 +205,7 @@ class WebSocketLink:
         self._lines_out.close()
 
     def _send(self, message: str) -> None:
-        """Sends a message, whose echo is then left out; ConnectionError when the connection has ended."""
+        """Sends a message, whose echo is then left out. Raises ConnectionError when the connection has ended."""
         self._sent_messages.append((threads.monotonic(), _parse_json(message.encode())))
         try:
             self._socket.send(message)
@@ -268,7 +268,7 @@ class WebSocketLog(TextStream):
 
     @staticmethod
     def demand_host(options: WebSocketOptions) -> None:
-        """InputError when the token's variable is not set, PluginError when the library is not installed."""
+        """Raises InputError when the token's variable is not set, PluginError when the library is not installed."""
         _headers(options)
         demand_library()
 
@@ -298,7 +298,7 @@ class WebSocketText(WebSocketLog):
             self._references[waveform_sha256(stimulus.waveform)] = trial.reference
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """Sends the words of a query. DeviceError for other sounds, and while the link is lost."""
+        """Sends the words of a query. Raises DeviceError for other sounds, and while the link is lost."""
         words = self._references.get(waveform_sha256(waveform))
         if words is None:
             raise DeviceError(

@@ -133,8 +133,10 @@ class WyomingOptions:
 class _ClientConnection:
     """A connection of a client and, in a proxy, the one to its server. Both end when both directions have ended.
 
-    sockets: the client's first. is_settled: whether it lasts longer than one that only asks for information.
-    has_ended: whether a direction has ended. open_directions: number of directions that have not.
+    - sockets: the client's first.
+    - is_settled: whether it lasts longer than one that only asks for information.
+    - has_ended: whether a direction has ended.
+    - open_directions: number of directions that have not.
     """
 
     def __init__(self, client: socket.socket, server: socket.socket | None, began_s: float) -> None:
@@ -197,9 +199,13 @@ class PipelineEnd:
 class WyomingRelay:
     """Accepts connections, passes bytes on as a proxy, and reports each event, and the end of a run, as a line of JSON.
 
-    take_lines: called with the lines (with line ends) and their arrival; with b"" when nothing came.
-    joined: called when there is a connection. left: called with the reason when there is none any more.
-    All three are called in order, under one lock. sound: whether events with the client's sound are reported too.
+    - take_lines: called with the lines (with line ends) and their arrival; with b"" when nothing came.
+    - joined: called when there is a connection.
+    - left: called with the reason when there is none any more.
+
+    All three are called in order, under one lock.
+
+    - sound: whether events with the client's sound are reported too.
     """
 
     def __init__(
@@ -427,7 +433,7 @@ class Wyoming:
         return Abilities()
 
     def open(self, sink: Sink) -> None:
-        """Returns when there is a connection; DeviceError when there is none within `connect_within_s`."""
+        """Returns when there is a connection. Raises DeviceError when there is none within `connect_within_s`."""
         options = self._options
         if self._server is not None:
             self._server.open(sink)
@@ -497,7 +503,7 @@ class Wyoming:
 
     @staticmethod
     def demand_host(options: WyomingOptions) -> None:
-        """PluginError, InputError or VoiceError when the recogniser or the voice is not on this host."""
+        """Raises PluginError, InputError or VoiceError when the recogniser or the voice is not on this host."""
         if options.mode is WyomingMode.SERVER:
             demand_answerer(options.recogniser, options.voice, options.answer)
 

@@ -55,7 +55,10 @@ class ServerLink:
     """
 
     def __init__(self, address: str, use: ServerUse, stop: threading.Event) -> None:
-        """stop: ends the attempt to connect. DeviceError when the satellite does not answer, or has another server."""
+        """stop: ends the attempt to connect.
+
+        Raises DeviceError when the satellite does not answer, or has another server.
+        """
         self._address, self._use = address, use
         self._end_reason = _CLOSED
         self._socket = open_connection(address)
@@ -351,7 +354,7 @@ class ServerLink:
 
 
 def open_connection(address: str, limit_s: float = CONNECT_LIMIT_S) -> socket.socket:
-    """An open connection to the address; DeviceError when nothing answers."""
+    """An open connection to the address. Raises DeviceError when nothing answers."""
     try:
         return tcp.connect(*tcp.host_and_port(address), limit_s)
     except OSError as error:
@@ -362,7 +365,10 @@ def open_connection(address: str, limit_s: float = CONNECT_LIMIT_S) -> socket.so
 
 
 def reported_info(address: str, limit_s: float = CONNECT_LIMIT_S) -> dict[str, Any]:
-    """What a satellite or a service reports about itself; {} without an answer. DeviceError if nothing is there."""
+    """What a satellite or a service reports about itself; {} without an answer.
+
+    Raises DeviceError if nothing is there.
+    """
     events = WyomingEvents(EVENT_BYTES)
     with open_connection(address, limit_s) as connection, contextlib.suppress(OSError):
         connection.settimeout(_INFO_LIMIT_S)
@@ -379,7 +385,7 @@ def reported_info(address: str, limit_s: float = CONNECT_LIMIT_S) -> dict[str, A
 def reported_version(address: str) -> str:
     """Name and version that a satellite or a service reports; "no version" without an answer.
 
-    DeviceError if nothing is there.
+    Raises DeviceError if nothing is there.
     """
     return _describe(reported_info(address)) or "no version"
 
@@ -414,7 +420,7 @@ def _phrase_of(name: str) -> str:
 
 
 def _sound_format(data: dict[str, object]) -> tuple[int, int]:
-    """Rate in Hz and channels of a chunk; DeviceError for a format that is not supported."""
+    """Rate in Hz and channels of a chunk. Raises DeviceError for a format that is not supported."""
     match data:
         case {"rate": int(rate), "width": 2, "channels": int(channels)} if 8000 <= rate <= 96_000 and 0 < channels < 9:
             return rate, channels

@@ -32,7 +32,10 @@ _NO_SPEECH = 0.6
 
 @functools.cache
 def packaged_model() -> Path:
-    """Folder of the packaged tiny.en int8 model, with its hash checked. PluginError if it is missing or differs."""
+    """Folder of the packaged tiny.en int8 model, with its hash checked.
+
+    Raises PluginError if it is missing or differs.
+    """
     spec = importlib.util.find_spec(_MODEL_PACKAGE)
     if spec is None or spec.origin is None:
         raise PluginError(
@@ -44,7 +47,7 @@ def packaged_model() -> Path:
 
 
 def demand_model_hash(folder: Path, sha256: str) -> Path:
-    """Returns the folder if its model.bin has that SHA-256 (hex). PluginError otherwise."""
+    """Returns the folder if its model.bin has that SHA-256 (hex). Raises PluginError otherwise."""
     path = folder / "model.bin"
     try:
         with path.open("rb") as file:
@@ -65,8 +68,9 @@ def demand_model_hash(folder: Path, sha256: str) -> Path:
 class FasterWhisper:
     """Speech to text on one core, deterministic, 0.4–0.8 CPU seconds per query with the packaged English model.
 
-    model: folder of another converted model; None is the packaged one. language: a code of the model's, such as "de".
-    PluginError if it cannot be loaded, InputError for a language that the model does not support.
+    - model: folder of another converted model; None is the packaged one.
+    - language: a code of the model's, such as "de". Raises PluginError if it cannot be loaded, InputError for a
+      language that the model does not support.
     """
 
     def __init__(self, model: Path | None = None, *, beam_size: int = 5, language: str = "en") -> None:

@@ -18,7 +18,8 @@ Pcm = npt.NDArray[np.int16]
 class FrameCutter:
     """Cuts sound into frames of one size.
 
-    taken: number of samples in the frames so far. rest: the samples after the last frame.
+    - taken: number of samples in the frames so far.
+    - rest: the samples after the last frame.
     """
 
     def __init__(self, samples: int) -> None:
@@ -39,9 +40,10 @@ class FrameCutter:
 class FrameSpotStream:
     """A stream of an engine that reports which phrases end with a frame.
 
-    spot_samples: assumed length of a phrase. phrases_in: takes a frame, and returns the phrases that end with it.
-    phrases_at_end: takes the samples after the last frame at the end of a file, and also returns phrases; None ignores
-    them.
+    - spot_samples: assumed length of a phrase.
+    - phrases_in: takes a frame, and returns the phrases that end with it.
+    - phrases_at_end: takes the samples after the last frame at the end of a file, and also returns phrases; None
+      ignores them.
     """
 
     def __init__(
@@ -73,7 +75,7 @@ class FrameSpotStream:
 
 
 def sha256_of(*files: Path) -> str:
-    """The SHA-256 over the content of model files. InputError if one cannot be read."""
+    """The SHA-256 over the content of model files. Raises InputError if one cannot be read."""
     digest = hashlib.sha256()
     for path in files:
         try:
@@ -84,8 +86,10 @@ def sha256_of(*files: Path) -> str:
 
 
 def model_folder(model: str, engine: str, file_names: Iterable[str]) -> Path:
-    """The folder of a model, with a file for each pattern. InputError, which names what is missing, for another
-    folder."""
+    """The folder of a model, with a file for each pattern.
+
+    Raises InputError, which names what is missing, for another folder.
+    """
     folder = Path(model)
     if not model or not folder.is_dir():
         problem = f"{engine} needs a model folder"

@@ -20,7 +20,11 @@ _FRAME_SAMPLES = 160
 
 @frozen
 class Hit:
-    """One wake event. sample: number of the sample, from the last reset. score: mean probability there (0–1)."""
+    """One wake event.
+
+    - sample: number of the sample, from the last reset.
+    - score: mean probability there (0–1).
+    """
 
     phrase: str
     sample: int
@@ -30,10 +34,11 @@ class Hit:
 class MicroWakeWord:
     """Detects one of the four phrases of pymicro-wakeword; 16 kHz, 10 ms frames.
 
-    phrase: alexa, hey_jarvis, hey_mycroft or okay_nabu (or with spaces). refractory_s: a hit within this time of the
-    last one belongs to the same utterance. threshold: 0–1; None is the model's own.
+    - phrase: alexa, hey_jarvis, hey_mycroft or okay_nabu (or with spaces).
+    - refractory_s: a hit within this time of the last one belongs to the same utterance.
+    - threshold: 0–1; None is the model's own.
 
-    PluginError if the package is missing or lacks the phrase.
+    Raises PluginError if the package is missing or lacks the phrase.
     """
 
     rate_hz: ClassVar[int] = RATE_HZ

@@ -38,8 +38,8 @@ _MANIFEST = "https://esphome.io/components/micro_wake_word"
 class ModelFile:
     """A model and the content of its manifest.
 
-    cutoff: the model's own threshold. window: number of probabilities of which a score is the mean. None: not in the
-    manifest.
+    - cutoff: the model's own threshold.
+    - window: number of probabilities of which a score is the mean. None: not in the manifest.
     """
 
     path: Path
@@ -49,7 +49,7 @@ class ModelFile:
 
 
 def package() -> Any:
-    """pymicro_wakeword; PluginError if it is not installed."""
+    """pymicro_wakeword. Raises PluginError if it is not installed."""
     return import_extra("pymicro_wakeword", "the wake engine microwakeword", "offline")
 
 
@@ -71,7 +71,7 @@ def find_packaged() -> dict[str, ModelFile]:
 
 
 def find_model(text: str) -> ModelFile:
-    """The model of that name or path (.tflite, or the .json beside one). InputError if there is none."""
+    """The model of that name or path (.tflite, or the .json beside one). Raises InputError if there is none."""
     path = Path(os.path.expanduser(text))
     match path.suffix.lower():
         case ".tflite":
@@ -105,7 +105,10 @@ def _with_manifest(path: Path) -> ModelFile:
 
 
 def _read_manifest(path: Path) -> ModelFile:
-    """The model of a manifest. InputError for another file, and for values with which nothing can be detected."""
+    """The model of a manifest.
+
+    Raises InputError for another file, and for values with which nothing can be detected.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         micro = content["micro"]
@@ -255,8 +258,8 @@ class MicroWakeWordOffline:
     """Scores of one phrase every 30 ms at 16 kHz. A score is the mean of the last probabilities, 0 until there are
     enough.
 
-    model: alexa, hey_jarvis, hey_mycroft, okay_nabu, or a .tflite file with its .json manifest beside it. InputError
-    for an invalid model, PluginError without the package.
+    model: alexa, hey_jarvis, hey_mycroft, okay_nabu, or a .tflite file with its .json manifest beside it. Raises
+    InputError for an invalid model, PluginError without the package.
     """
 
     settings: ClassVar[tuple[Setting, ...]] = (*OF_SCORES, PATH, SLIDING_WINDOW, CUTOFF, WAKE_WORD)
@@ -328,7 +331,7 @@ class MicroScores:
         self._taken_scores = 0
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
-        """Takes samples, shape (n,), any n. ValueError after `begin` was called again."""
+        """Takes samples, shape (n,), any n. Raises ValueError after `begin` was called again."""
         if self._step_model is None:
             raise ValueError("this stream has ended: the engine has begun another")
         for start in range(0, len(samples), _MAX_FEED_SAMPLES):
@@ -377,7 +380,7 @@ class _KernelModel:
 
 
 def _read_graphs(file: ModelFile, content: bytes) -> tuple[Graph, ...]:
-    """The graphs of a model file. InputError if it is not a microWakeWord model."""
+    """The graphs of a model file. Raises InputError if it is not a microWakeWord model."""
     try:
         graphs = read_model(content)
         shape = graphs[0].tensors[graphs[0].inputs[0]].shape

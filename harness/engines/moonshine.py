@@ -16,7 +16,7 @@ _FULL_SCALE = 32767
 
 
 class Moonshine:
-    """The packaged English tiny model; nothing is downloaded. PluginError if it is not installed."""
+    """The packaged English tiny model; nothing is downloaded. Raises PluginError if it is not installed."""
 
     def __init__(self) -> None:
         self._recogniser = MoonshineOffline("", {})

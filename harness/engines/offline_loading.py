@@ -25,7 +25,7 @@ class NoKernel(RuntimeError):
 
 
 def load_kernel(folder: Path, required_version: int) -> ctypes.CDLL:
-    """The kernel that was built in a folder. NoKernel if there is none, or its version differs."""
+    """The kernel that was built in a folder. Raises NoKernel if there is none, or its version differs."""
     candidates = (folder / f"_kernel{suffix}" for suffix in EXTENSION_SUFFIXES)
     path = next((path for path in candidates if path.is_file()), None)
     if path is None:
@@ -47,7 +47,7 @@ _NAMED = re.compile(r"([A-Za-z][\w-]*)(?::(.*))?", re.DOTALL)
 
 
 def engine_class(name: str) -> type[OfflineEngine]:
-    """The class of that name, in either group. PluginError, with the installed ones, if there is none."""
+    """The class of that name, in either group. Raises PluginError, with the installed ones, if there is none."""
     engine: type[OfflineEngine] = load(_group(name), name)
     return engine
 
@@ -60,9 +60,10 @@ def _group(name: str) -> Group:
 def task_of(text: str, assignments: Iterable[tuple[str, str]] = (), files: Iterable[tuple[str, str]] = ()) -> Task:
     """Parses -t: `engine:model`, `engine:"a phrase"`, or a model file. Checks the settings. Loads no model.
 
-    assignments: name and value. files: name, and the file that holds the value. The last value of a name counts.
+    - assignments: name and value.
+    - files: name, and the file that holds the value. The last value of a name counts.
 
-    PluginError for an engine that is not installed, InputError for an invalid text or setting.
+    Raises PluginError for an engine that is not installed, InputError for an invalid text or setting.
     """
     match = _NAMED.fullmatch(text)
     ending = PurePath(text).suffix.lower()
@@ -99,8 +100,11 @@ def check_model(task: Task) -> None:
 
 
 def load_engine(task: Task) -> OfflineEngine:
-    """The engine of a task with its model loaded. PluginError if its package is missing, InputError for an invalid
-    model; EngineError or DeviceError if a program or a device fails."""
+    """The engine of a task with its model loaded.
+
+    Raises PluginError if its package is missing, InputError for an invalid model. Raises EngineError or DeviceError if
+    a program or a device fails.
+    """
     return engine_class(task.engine)(task.model, dict(task.settings))
 
 
@@ -183,7 +187,7 @@ def catalogue() -> Iterable[CataloguedEngine]:
 
 
 def find_in_catalogue(name: str) -> CataloguedEngine:
-    """One engine of either group, usable here or not. PluginError for an unknown name."""
+    """One engine of either group, usable here or not. Raises PluginError for an unknown name."""
     if name not in names(_group(name)):
         engine_class(name)  # raises the error that lists the installed engines
     settings: tuple[Setting, ...] = ()

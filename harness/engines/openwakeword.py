@@ -49,7 +49,7 @@ _EMBEDDING_LAG_FRAMES = 4
 
 
 class Features:
-    """Mel frames and embeddings of the package's two feature models. ValueError for other feature models.
+    """Mel frames and embeddings of the package's two feature models. Raises ValueError for other feature models.
 
     The package requests overlapping frames and computes the same sums again. Here each is computed once over a stretch.
     The clamp still applies to each call: no value is more than 80 dB below the loudest of the call's 8 frames.
@@ -170,7 +170,10 @@ class _MelFrames:
 
 def _even_and_odd_halves(waves: Sequence[Array], middle: int) -> tuple[Array, Array]:
     """The two transforms' weights from the middle on, shape (bins, middle), to be applied to sums and differences of
-    mirrored samples. ValueError if the transforms are not even and odd."""
+    mirrored samples.
+
+    Raises ValueError if the transforms are not even and odd.
+    """
     halves: dict[int, Array] = {}
     for wave in waves:
         right, left = wave[:, middle + 1 :], wave[:, middle - 1 : 0 : -1]
@@ -185,8 +188,10 @@ def _even_and_odd_halves(waves: Sequence[Array], middle: int) -> tuple[Array, Ar
 
 
 def _mel_constants(graph: Graph) -> tuple[list[Array], Array, Array, list[Array], Array]:
-    """(transforms, mel bands, least energy, factors after the logarithm, range in dB) of the mel model. ValueError for
-    another model."""
+    """(transforms, mel bands, least energy, factors after the logarithm, range in dB) of the mel model.
+
+    Raises ValueError for another model.
+    """
     waves: list[Array] = []
     constants: dict[int, list[Array]] = {Op.MUL: [], Op.MAXIMUM: [], Op.SUB: [], Op.BATCH_MATMUL: []}
     for operator in graph.operators:
@@ -383,7 +388,8 @@ class OpenWakeWordOffline:
     """Scores of one phrase, one every 80 ms.
 
     model: alexa, hey_jarvis, hey_mycroft, hey_rhasspy, okay_nabu (or with spaces), or a classifier file, .tflite or
-    .onnx. PluginError if the package is missing or lacks the model. InputError for a file that is not a classifier.
+    .onnx. Raises PluginError if the package is missing or lacks the model. Raises InputError for a file that is not a
+    classifier.
     """
 
     settings: ClassVar[tuple[Setting, ...]] = (*OF_SCORES, PATH, PHRASE)
@@ -433,7 +439,7 @@ class OpenWakeWordOffline:
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
-        """The packaged models; PluginError if the package is not installed."""
+        """The packaged models. Raises PluginError if the package is not installed."""
         return tuple(
             OfflineModel(name, (name.replace("_", " "),), MODEL_LICENCE, "packaged classifier")
             for name in sorted(packaged_model.value for packaged_model in _package().Model)
@@ -448,7 +454,7 @@ class OpenWakeWordOffline:
         raise PluginError("openWakeWord is closed", remedy="Load the engine again")
 
     def fast_parts(self) -> tuple[Features, Classifier, CallByCall]:
-        """The models of the fast path; PluginError if another path was set."""
+        """The models of the fast path. Raises PluginError if another path was set."""
         if self._fast_parts is None:
             raise PluginError("openWakeWord was loaded without its fast path", remedy=f"Set {PATH.name}=fast")
         return self._fast_parts

@@ -39,7 +39,9 @@ class StreamingClassifier(Protocol):
 
 
 def load_classifier(path: Path, content: bytes, interpreter: Any) -> Classifier:
-    """The classifier in a file, for many windows at once. InputError for a file that is not an openWakeWord classifier.
+    """The classifier in a file, for many windows at once.
+
+    Raises InputError for a file that is not an openWakeWord classifier.
 
     interpreter: the package's library.
     """
@@ -60,8 +62,10 @@ def load_classifier(path: Path, content: bytes, interpreter: Any) -> Classifier:
 
 
 def listening_classifier(path: Path, content: bytes, interpreter: Any) -> StreamingClassifier:
-    """The classifier as the package runs it, one embedding at a time. InputError for a file that is not an
-    openWakeWord classifier."""
+    """The classifier as the package runs it, one embedding at a time.
+
+    Raises InputError for a file that is not an openWakeWord classifier.
+    """
     try:
         if path.suffix.lower() == ".onnx":
             return _OnnxStreamingClassifier(OnnxClassifier(OnnxModel(content)))
@@ -76,7 +80,10 @@ def listening_classifier(path: Path, content: bytes, interpreter: Any) -> Stream
 
 
 class OnnxClassifier:
-    """An ONNX model of a wake word, over windows of embeddings. ValueError for a model that is not a classifier."""
+    """An ONNX model of a wake word, over windows of embeddings.
+
+    Raises ValueError for a model that is not a classifier.
+    """
 
     def __init__(self, model: OnnxModel) -> None:
         shapes = list(model.inputs.items())
@@ -154,7 +161,7 @@ def _with_free_batch(content: bytes, one_window_classifier: Classifier) -> Class
 
 
 def _tflite_window_size(content: bytes) -> int:
-    """Number of embeddings that a .tflite classifier takes. ValueError for another model."""
+    """Number of embeddings that a .tflite classifier takes. Raises ValueError for another model."""
     graph = read_model(content)[0]
     if len(graph.inputs) != 1 or len(graph.outputs) != 1:
         raise ValueError("it does not have one input and one output")
@@ -181,7 +188,7 @@ def _demand_runnable(path: Path, interpreter: Any) -> None:
 
 
 def _checked_window_size(windows: object) -> int:
-    """The same number. ValueError for one with which the package never returns a score."""
+    """The same number. Raises ValueError for one with which the package never returns a score."""
     if not isinstance(windows, int) or not 1 <= windows <= MAX_WINDOWS:
         raise ValueError(f"it takes {windows} embeddings, not 1 to {MAX_WINDOWS}")
     return windows

@@ -47,8 +47,10 @@ def model_proto(
 
 
 def free_batch(content: bytes) -> bytes:
-    """The same model with the first dimension of its inputs and outputs free. ValueError for bytes that are not an
-    ONNX model."""
+    """The same model with the first dimension of its inputs and outputs free.
+
+    Raises ValueError for bytes that are not an ONNX model.
+    """
     return _change_fields(content, (7,), lambda graph: _change_fields(graph, (11, 12), _free_value))
 
 
@@ -84,7 +86,7 @@ def _change_fields(message: bytes, numbers: tuple[int, ...], change: Callable[[b
 
 
 def _fields(message: bytes) -> list[tuple[int, int, bytes]]:
-    """(number, wire type, body) of each field. ValueError if the bytes are not a message."""
+    """(number, wire type, body) of each field. Raises ValueError if the bytes are not a message."""
     fields: list[tuple[int, int, bytes]] = []
     position = 0
     while position < len(message):
@@ -112,7 +114,7 @@ def _encode_field(number: int, wire: int, body: bytes) -> bytes:
 
 
 def _read_varint(message: bytes, position: int) -> tuple[int, int]:
-    """A varint, and the position after it. ValueError for bytes that are not a varint."""
+    """A varint, and the position after it. Raises ValueError for bytes that are not a varint."""
     value = shift = 0
     while position < len(message) and shift < 70:  # 64 bits take at most ten bytes of seven.
         byte = message[position]
@@ -173,8 +175,10 @@ Array = npt.NDArray[np.float32]
 
 
 class OnnxModel:
-    """A loaded model with one output. ValueError if onnxruntime cannot run it, PluginError if onnxruntime is
-    missing."""
+    """A loaded model with one output.
+
+    Raises ValueError if onnxruntime cannot run it, PluginError if onnxruntime is missing.
+    """
 
     def __init__(self, content: bytes) -> None:
         try:
@@ -203,7 +207,7 @@ class OnnxModel:
         self.outputs = len(self._session.get_outputs())
 
     def __call__(self, **inputs: Array) -> Array:
-        """The first output. ValueError if the model fails on these shapes."""
+        """The first output. Raises ValueError if the model fails on these shapes."""
         try:
             output: Array = self._session.run(None, inputs)[0]
         except self._failures as error:
@@ -227,7 +231,7 @@ def embedding_model(graph: Graph) -> bytes:
     """mels [1, 1, time, mels] → embeddings [1, size, windows, 1]: one window every 8 frames, for any time.
 
     Tensors are [1, time, mel, channel] in the graph and [1, channel, time, mel] here. Convolutions must not be padded
-    in time, so that an output depends only on its window. ValueError for an unknown operator.
+    in time, so that an output depends only on its window. Raises ValueError for an unknown operator.
     """
     return _EmbeddingTranslation(graph).model()
 
@@ -256,7 +260,7 @@ class _EmbeddingTranslation:
         )
 
     def _translate(self, operator: Operator) -> None:
-        """Adds the nodes of an operator. ValueError for an unsupported one."""
+        """Adds the nodes of an operator. Raises ValueError for an unsupported one."""
         source, result = operator.inputs[0], operator.outputs[0]
         name = f"t{result}"
         match operator.code:
@@ -352,7 +356,10 @@ class _ClassifierTranslation:
         return names
 
     def _translate_operator(self, graph: Graph, operator: Operator, names: dict[int, str], prefix: str) -> None:
-        """Adds the nodes of an operator, and the name of its result to `names`. ValueError for an unsupported one."""
+        """Adds the nodes of an operator, and the name of its result to `names`.
+
+        Raises ValueError for an unsupported one.
+        """
         result = operator.outputs[0]
         name = f"{prefix}{result}"
         inputs = [names[index] for index in operator.inputs if index >= 0 and index in names]

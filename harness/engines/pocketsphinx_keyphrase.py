@@ -50,7 +50,7 @@ Pronunciations = dict[str, list[str]]
 
 
 def _package() -> Any:
-    """The package, imported. PluginError, with the remedy, if it is not installed."""
+    """The package, imported. Raises PluginError, with the remedy, if it is not installed."""
     return import_extra("pocketsphinx", "the engine pocketsphinx", "offline")
 
 
@@ -64,7 +64,7 @@ def _pronounce(words: Iterable[str], own_file: str) -> tuple[Pronunciations, tup
     """Pronunciations of the words, from the file `own_file` first, then from the packaged dictionary; and the words in
     neither.
 
-    InputError with the line if the file is not a dictionary, or names a sound that the model does not have.
+    Raises InputError with the line if the file is not a dictionary, or names a sound that the model does not have.
     """
     vocabulary = set(words)
     pronunciations_by_word: Pronunciations = {}
@@ -105,7 +105,7 @@ def _decoder(pronunciations_by_word: Pronunciations, phrases: str) -> Any:
 
 
 def _read_text(path: str, subject: str) -> str:
-    """Reads a text file. InputError if it cannot be read as UTF-8."""
+    """Reads a text file. Raises InputError if it cannot be read as UTF-8."""
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -117,7 +117,10 @@ def _read_text(path: str, subject: str) -> str:
 
 
 def _read_dictionary(path: str, phones: set[str]) -> Pronunciations:
-    """The pronunciations in the user's dictionary. phones: the phonemes of the model. InputError for another line."""
+    """The pronunciations in the user's dictionary. phones: the phonemes of the model.
+
+    Raises InputError for another line.
+    """
     pronunciations_by_word: Pronunciations = {}
     for row, line in enumerate(_read_text(path, "dictionary").splitlines(), start=1):
         if not line.strip() or line.startswith((";;;", "#")):
@@ -167,8 +170,8 @@ POINTS_OF_SEARCH = tuple(OperatingPoint(n, 10.0 ** (-_DECADES_A_POINT * n)) for 
 class PocketSphinxKeyphrase:
     """Finds English phrases that are given as text.
 
-    model: a phrase, or several separated by commas. PluginError if the package is missing. InputError for words in no
-    dictionary and for an invalid file.
+    model: a phrase, or several separated by commas. Raises PluginError if the package is missing. Raises InputError for
+    words in no dictionary and for an invalid file.
     """
 
     kind: ClassVar[EngineKind] = EngineKind.WAKE
@@ -322,7 +325,10 @@ def _parse_threshold(text: str, place: Place | None) -> float:
 
 
 def _phrases(model: str, path: str, threshold: float) -> dict[str, float]:
-    """Phrases with their thresholds, in the order given. InputError if there are none, and for an invalid line."""
+    """Phrases with their thresholds, in the order given.
+
+    Raises InputError if there are none, and for an invalid line.
+    """
     thresholds: dict[str, float] = {}
     entries: list[tuple[str, str | None, int]] = [(part, None, 0) for part in model.split(",")] if model.strip() else []
     lines = _read_text(path, "list of keyphrases").splitlines() if path else []

@@ -105,7 +105,7 @@ def _needs_key(package: Any) -> bool:
 
 
 def _package() -> Any:
-    """The package, imported. PluginError if it, or the key that it needs, is missing."""
+    """The package, imported. Raises PluginError if it, or the key that it needs, is missing."""
     package = import_extra("pvporcupine", "the engine porcupine", "porcupine")
     if _needs_key(package) and not os.environ.get(KEY):
         raise PluginError(

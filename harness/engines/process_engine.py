@@ -120,7 +120,7 @@ class EngineConnection:
         self._close()
 
     def _running_pipe(self) -> ProgramPipe:
-        """The pipe of the running process, or of a new one. EngineError if that declares something else."""
+        """The pipe of the running process, or of a new one. Raises EngineError if that declares something else."""
         if self._pipe is not None and self._pipe.alive:
             return self._pipe
         pipe, hello = self._start()
@@ -129,7 +129,7 @@ class EngineConnection:
         return pipe
 
     def _start(self) -> tuple[ProgramPipe, EngineHello]:
-        """Starts a process, and reads its hello. EngineError if it sends none."""
+        """Starts a process, and reads its hello. Raises EngineError if it sends none."""
         self._close()
         pipe = self._pipe = ProgramPipe(self.command, self._hang_limit_s)
         text = pipe.read_line(self._start_limit_s, "has not sent its hello", _START_REMEDY)
@@ -220,8 +220,10 @@ class FileExchange:
             raise self._pipe.early_end_error("after the last of the sound")
 
     def _handle_line(self, text: str) -> bool:
-        """Adds the content of a line to the reports. Returns whether it says that the file is done. EngineError for a
-        line that must not come here."""
+        """Adds the content of a line to the reports. Returns whether it says that the file is done.
+
+        Raises EngineError for a line that must not come here.
+        """
         if not text.strip():
             return False
         self._line_count += 1
@@ -252,7 +254,10 @@ class FileExchange:
         return False
 
     def _add_event(self, event: EngineEvent) -> None:
-        """Adds a detection or a text to the reports. EngineError if the hello excludes it, or it is out of order."""
+        """Adds a detection or a text to the reports.
+
+        Raises EngineError if the hello excludes it, or it is out of order.
+        """
         if self._hello.scores is not None:
             raise self._end_with_fault(
                 f"sent a detection of {event.text!r}, but its hello declares scores, so only scores count"
@@ -272,8 +277,10 @@ class FileExchange:
         self._reports.append(event)
 
     def _add_scores(self, scores: EngineScores) -> None:
-        """Adds scores to the reports. EngineError if the hello excludes them, or they do not continue the previous
-        ones."""
+        """Adds scores to the reports.
+
+        Raises EngineError if the hello excludes them, or they do not continue the previous ones.
+        """
         declaration = self._hello.scores
         if declaration is None or scores.phrase not in self._hello.phrases:
             raise self._end_with_fault(f"sent scores of {scores.phrase!r}, which its hello does not declare")
@@ -334,7 +341,8 @@ class ProcessEngine:
     model: the command line, split as a shell splits it; no shell runs. The hello decides whether the object is a
     `ScoresSound`, a `SpotsPhrases` or an `Understands`.
 
-    InputError if the program does not exist. EngineError, with the command and its last output, for any fault.
+    Raises InputError if the program does not exist. Raises EngineError, with the command and its last output, for any
+    fault.
     """
 
     kind: ClassVar[EngineKind | None] = None
@@ -506,7 +514,10 @@ def _rule_and_points(
     settings: Mapping[str, str], scores: DeclaredScores | None, rate_hz: int
 ) -> tuple[SpotRule | None, int | None, tuple[OperatingPoint, ...]]:
     """The rule that turns scores into detections, the operating point in use, and all operating points. None and () for
-    an engine that reports detections; InputError for settings that such an engine does not have."""
+    an engine that reports detections.
+
+    Raises InputError for settings that such an engine does not have.
+    """
     if scores is not None:
         return (*spot_rule(settings, scores.threshold, rate_hz), operating_points(scores.threshold))
     score_settings = {setting.name for setting in OF_SCORES} - {LEAD_IN.name, SPOT_DURATION.name, REFRACTORY.name}

@@ -56,8 +56,9 @@ class DeclaredScores:
 class EngineHello:
     """The engine's description of itself.
 
-    lead_in_ms: length of its lead-in; None if it has none. scores: None if it reports events instead of scores.
-    carries_state: whether its state is carried from file to file.
+    - lead_in_ms: length of its lead-in; None if it has none.
+    - scores: None if it reports events instead of scores.
+    - carries_state: whether its state is carried from file to file.
     """
 
     name: str
@@ -75,7 +76,8 @@ class EngineHello:
 class EngineEvent:
     """A detected phrase, a recognised text, or a frame with its text.
 
-    start, end: in samples; None if not sent. intents, slots: None unless the engine reports frames.
+    - start, end: in samples; None if not sent.
+    - intents, slots: None unless the engine reports frames.
     """
 
     text: str
@@ -128,7 +130,7 @@ def end(file: int) -> bytes:
 
 
 def parse_hello(text: str) -> EngineHello:
-    """The hello in an engine's first line. ProtocolFault for another line."""
+    """The hello in an engine's first line. Raises ProtocolFault for another line."""
     message = parse_object(text)
     demand_protocol(message, text, PROTOCOL)
     kinds = [kind.value for kind in EngineKind]
@@ -159,10 +161,10 @@ def parse_hello(text: str) -> EngineHello:
 
 
 def parse_line(text: str, rate_hz: int, sent_samples: int, *, frames: bool = False) -> Line:
-    """The content of any other line. ProtocolFault for a line of another form.
+    """The content of any other line. Raises ProtocolFault for a line of another form.
 
-    sent_samples: number of samples of the file that were sent so far; no result may lie beyond them.
-    frames: whether the engine reports frames. Other engines may use such keys for something else; they are ignored.
+    - sent_samples: number of samples of the file that were sent so far; no result may lie beyond them.
+    - frames: whether the engine reports frames. Other engines may use such keys for something else; they are ignored.
     """
     message = parse_object(text)
     if "done" in message:
@@ -192,8 +194,10 @@ def is_hello(text: str) -> bool:
 
 
 def _parse_event(message: dict[str, Any], key: str, rate_hz: int, sent_samples: int) -> EngineEvent:
-    """The event in a message. key: the one that holds its text, `phrase` or `text`. ProtocolFault for invalid
-    values."""
+    """The event in a message. key: the one that holds its text, `phrase` or `text`.
+
+    Raises ProtocolFault for invalid values.
+    """
     text = message[key]
     if not isinstance(text, str):
         raise ProtocolFault(f"sent a {key} that is not a string")

@@ -69,7 +69,7 @@ class FasterWhisperOffline:
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
-        """The packaged model; PluginError if its package is not installed."""
+        """The packaged model. Raises PluginError if its package is not installed."""
         packaged_model()
         return (OfflineModel("tiny.en", (), "MIT", "English, 39 million weights; or a folder with a converted model"),)
 
@@ -124,7 +124,7 @@ class MoonshineOffline:
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
-        """The packaged model. PluginError if the package is not installed, or contains no model."""
+        """The packaged model. Raises PluginError if the package is not installed, or contains no model."""
         if not _moonshine_folder().is_dir():
             raise PluginError(
                 "this version of moonshine-voice contains no model",
@@ -141,7 +141,7 @@ class MoonshineOffline:
         self._recogniser.close()
 
     def _words(self, piece: npt.NDArray[np.int16]) -> str:
-        """The words in a piece, with silence before it. EngineError if the package fails."""
+        """The words in a piece, with silence before it. Raises EngineError if the package fails."""
         sound = np.concatenate([np.zeros(_LEAD_SAMPLES, np.float32), piece.astype(np.float32) * _SCALE])
         try:
             transcript = self._recogniser.transcribe_without_streaming(sound.tolist(), RATE_HZ)
@@ -164,8 +164,11 @@ def _moonshine_folder() -> Path:
 
 
 def _folder(engine: type[OfflineEngine], name: str, model: str, packaged: str, files: tuple[str, ...]) -> Path | None:
-    """The folder of a model; None for the packaged one. PluginError if that is not installed, InputError for anything
-    but a folder with the files. packaged: name of the packaged model."""
+    """The folder of a model; None for the packaged one.
+
+    Raises PluginError if that is not installed, InputError for anything but a folder with the files. packaged: name of
+    the packaged model.
+    """
     if model in ("", packaged):
         engine.models()
         return None

@@ -42,7 +42,7 @@ OWN_POINT = 10
 
 
 def parse_assignment(text: str) -> tuple[str, str]:
-    """Parses `name=value`. InputError for another text."""
+    """Parses `name=value`. Raises InputError for another text."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise InputError(f"{text!r} is not a setting", remedy="Use -s setting=value, such as -s operating-point=10")
@@ -52,7 +52,8 @@ def parse_assignment(text: str) -> tuple[str, str]:
 def read_from_file(setting: Setting | None, path: str) -> str:
     """A setting's value from a file: its text without the last line end. For a setting that is a file: its path.
 
-    InputError for a file that cannot be read or is not text. setting: None for an unknown one, which is refused later.
+    Raises InputError for a file that cannot be read or is not text. setting: None for an unknown one, which is refused
+    later.
     """
     if setting is None or setting.kind is SettingKind.FILE:
         return path
@@ -76,7 +77,7 @@ def read_from_file(setting: Setting | None, path: str) -> str:
 def check_settings(
     known_settings: Sequence[Setting], assignments: Iterable[tuple[str, str]], engine: str
 ) -> dict[str, str]:
-    """The given settings, the last of each name. InputError for an unknown name or an invalid value."""
+    """The given settings, the last of each name. Raises InputError for an unknown name or an invalid value."""
     settings = checked_settings(known_settings, assignments, engine)
     if THRESHOLD.name in settings and OPERATING_POINT.name in settings:
         raise InputError(
@@ -93,7 +94,8 @@ def number(settings: Mapping[str, str], setting: Setting) -> float:
 def operating_points(default: float) -> tuple[OperatingPoint, ...]:
     """Twenty operating points around a model's own threshold, evenly spaced in log odds from 0.9999 to 0.0001.
 
-    Point 1 is the strictest. The tenth is exactly `default`, the model's threshold; ValueError unless 0 < default < 1.
+    Point 1 is the strictest. The tenth is exactly `default`, the model's threshold. Raises ValueError unless 0 <
+    default < 1.
     """
     if not 0 < default < 1:
         raise ValueError(f"a threshold must be between 0 and 1, not {default}")

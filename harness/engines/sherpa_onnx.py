@@ -32,7 +32,7 @@ _PARTS = ("encoder", "decoder", "joiner")
 class SherpaOnnx:
     """Finds the keywords of a file. model: the folder of a transducer, with tokens.txt.
 
-    PluginError without the package; InputError for a folder without a model, and for a missing list of keywords.
+    PluginError without the package. Raises InputError for a folder without a model, and for a missing list of keywords.
     """
 
     kind: ClassVar[EngineKind] = EngineKind.WAKE

@@ -20,7 +20,7 @@ class InvalidModelFile(ValueError):
 class FlatTable:
     """A table at a position in the bytes. Its fields are read by their number in the schema.
 
-    InvalidModelFile if it points outside of the bytes.
+    Raises InvalidModelFile if it points outside of the bytes.
     """
 
     def __init__(self, content: bytes, position: int) -> None:
@@ -70,7 +70,10 @@ class FlatTable:
             raise InvalidModelFile(f"a vector extends beyond the end of the file: {error}") from None
 
     def element(self, field: int, number: int) -> int:
-        """Byte position of an element in a vector of 32-bit numbers. InvalidModelFile if there is no such element."""
+        """Byte position of an element in a vector of 32-bit numbers.
+
+        Raises InvalidModelFile if there is no such element.
+        """
         start, count = self._vector(field)
         if number >= count:
             raise InvalidModelFile("a vector is shorter than it should be")
@@ -148,9 +151,9 @@ Values = npt.NDArray[np.generic]
 class Tensor:
     """A tensor.
 
-    type: number of its type in the schema (9: int8). values: the values of a constant; None for results, and for
-    constants of a type that no engine here uses.
-    scales, zero: its quantisation. scales has the shape (1,), or one value for each channel.
+    - type: number of its type in the schema (9: int8).
+    - values: the values of a constant; None for results, and for constants of a type that no engine here uses.
+    - scales, zero: its quantisation. scales has the shape (1,), or one value for each channel.
     """
 
     shape: tuple[int, ...]
@@ -162,9 +165,10 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operator:
-    """An operator of a graph. code: its number in the schema (`Op`).
+    """An operator of a graph.
 
-    inputs, outputs: indices of its tensors (-1: left out).
+    - code: its number in the schema (`Op`).
+    - inputs, outputs: indices of its tensors (-1: left out).
     """
 
     code: int
@@ -187,9 +191,10 @@ class Operator:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """A graph of a model. operators: in the order in which they run.
+    """A graph of a model.
 
-    inputs, outputs: indices of tensors in `tensors`.
+    - operators: in the order in which they run.
+    - inputs, outputs: indices of tensors in `tensors`.
     """
 
     tensors: tuple[Tensor, ...]
@@ -199,7 +204,7 @@ class Graph:
 
 
 def read_model(content: bytes) -> tuple[Graph, ...]:
-    """The graphs of a model file; InvalidModelFile if it is not one."""
+    """The graphs of a model file. Raises InvalidModelFile if it is not one."""
     model = FlatTable.root(content, b"TFL3")
     codes = [max(code.number(0, "b", 0), code.number(3, "i", 0)) for code in model.tables(1)]
     buffers = model.tables(4)

@@ -30,7 +30,7 @@ UNKNOWN = "[unk]"
 class VoskWords:
     """Understands the phrases of a grammar, or any words. model: the folder of a Vosk model.
 
-    PluginError without the package; InputError for a folder without a model.
+    PluginError without the package. Raises InputError for a folder without a model.
     """
 
     settings: ClassVar[tuple[Setting, ...]] = (PHRASES,)

@@ -45,8 +45,9 @@ _POLL_S = 0.05
 class PartStatus:
     """One line of `harness admin lab status`.
 
-    pid, uptime_s: None for a part that is not running. health: its state in words. healthy: whether that is as it
-    should be.
+    - pid, uptime_s: None for a part that is not running.
+    - health: its state in words.
+    - healthy: whether that is as it should be.
     """
 
     name: str

@@ -17,7 +17,11 @@ from harness.model.understanding import Slot
 
 @frozen
 class Example:
-    """An example in the guide. labels: its right labels; () means only the label that it explains. why: the reason."""
+    """An example in the guide.
+
+    - labels: its right labels; () means only the label that it explains.
+    - why: the reason.
+    """
 
     text: str
     labels: tuple[str, ...] = ()
@@ -28,9 +32,11 @@ class Example:
 class Label:
     """A label (an intent, or a concept of slots).
 
-    id: its name in files. alone: it excludes every other label. key: the character that gives it; "" if not specified.
-    examples: utterances with this label. counterexamples: utterances that one might wrongly give it to, with their
-    right labels.
+    - id: its name in files.
+    - alone: it excludes every other label.
+    - key: the character that gives it; "" if not specified.
+    - examples: utterances with this label.
+    - counterexamples: utterances that one might wrongly give it to, with their right labels.
     """
 
     id: str
@@ -46,8 +52,9 @@ class Label:
 class LabelSet:
     """The labels of an annotation project, in the order in which they are shown.
 
-    never_together: pairs of labels that exclude each other. may_be_empty: whether an utterance may have no label.
-    concepts: labels of slots, which annotators mark in the words; () means that slots are not annotated.
+    - never_together: pairs of labels that exclude each other.
+    - may_be_empty: whether an utterance may have no label.
+    - concepts: labels of slots, which annotators mark in the words; () means that slots are not annotated.
     """
 
     id: str
@@ -170,9 +177,11 @@ MAX_ON_A_PAGE = 50
 
 @frozen
 class LabelProposal:
-    """The labels proposed for an utterance. intents: None if the classifiers did not agree.
+    """The labels proposed for an utterance.
 
-    votes: the intents that each of them proposed. slots: None if none are proposed.
+    - intents: None if the classifiers did not agree.
+    - votes: the intents that each of them proposed.
+    - slots: None if none are proposed.
     """
 
     utterance: str
@@ -185,7 +194,9 @@ class LabelProposal:
 class Proposed:
     """A batch of proposals, stored as a whole or not at all. If two batches name an utterance, the later one counts.
 
-    id: id of the batch. by: what made the proposals. facts: (name, value), for reports: how they were made.
+    - id: id of the batch.
+    - by: what made the proposals.
+    - facts: (name, value), for reports: how they were made.
     """
 
     id: str
@@ -200,8 +211,10 @@ class Proposed:
 class PageRow:
     """What an annotator decides about the proposal for some utterances of a page.
 
-    batch: id of the batch of proposals. page: id of the page, the same in its rows of accepted and struck utterances.
-    intents: the proposed labels. time_s: time that the annotator spent on the whole page; None if not measured.
+    - batch: id of the batch of proposals.
+    - page: id of the page, the same in its rows of accepted and struck utterances.
+    - intents: the proposed labels.
+    - time_s: time that the annotator spent on the whole page; None if not measured.
     """
 
     id: str
@@ -233,8 +246,9 @@ class Struck(PageRow):
 class Labelled:
     """An annotator labels one utterance by hand, or a file gives its labels. The latest row of an annotator counts.
 
-    batch: id of the batch with the proposal for it; "" if there was none. proposal_shown: whether the annotator had
-    seen that. source: the file that the labels were read from; "" for an annotator.
+    - batch: id of the batch with the proposal for it; "" if there was none.
+    - proposal_shown: whether the annotator had seen that.
+    - source: the file that the labels were read from; "" for an annotator.
     """
 
     id: str

@@ -31,11 +31,11 @@ class CheckPolicy(StrEnum):
 class BenchChecks:
     """Limits of the checks, and the policy of each. The limit of the noise floor is in `Bench`.
 
-    every_min: interval of the checks during a run, in minutes; None: only `doctor` checks.
-    above_noise_db_min: least level of a test sound at the microphone, above the noise floor.
-    loop_delay_spread_ms_max: largest spread of the delay from loudspeaker to microphone.
-    clock_jump_ms_max: largest jump of the wall clock since the previous check.
-    calibration_days_min: least number of days until a calibration expires.
+    - every_min: interval of the checks during a run, in minutes; None: only `doctor` checks.
+    - above_noise_db_min: least level of a test sound at the microphone, above the noise floor.
+    - loop_delay_spread_ms_max: largest spread of the delay from loudspeaker to microphone.
+    - clock_jump_ms_max: largest jump of the wall clock since the previous check.
+    - calibration_days_min: least number of days until a calibration expires.
     """
 
     every_min: float | None = None

@@ -46,12 +46,12 @@ class StateWanted:
 class EffectCheck:
     """What a trial's query should bring about.
 
-    wanted: the effect in words, for people.
-    state: the device must report all of it within `within_s` of the query's end. A slow device is not wrong: it may
-    take until its first response has ended.
-    question: what the operator is asked; "" if nothing. It is asked during the run unless `after_s` or `at` is set.
-    after_s: seconds after the response at which the effect can be seen.
-    at: the local time of day, HH:MM, at which the effect can be seen: the next such time after the response.
+    - wanted: the effect in words, for people.
+    - state: the device must report all of it within `within_s` of the query's end. A slow device is not wrong: it may
+      take until its first response has ended.
+    - question: what the operator is asked; "" if nothing. It is asked during the run unless `after_s` or `at` is set.
+    - after_s: seconds after the response at which the effect can be seen.
+    - at: the local time of day, HH:MM, at which the effect can be seen: the next such time after the response.
     """
 
     wanted: str
@@ -71,8 +71,8 @@ class EffectCheck:
 class EffectEvidence:
     """What is known of a trial's effect.
 
-    said: the evidence in words. It may quote texts of the device, which are not sanitised.
-    due_wall_s: Unix time from which a person can see the effect; None where nobody is asked.
+    - said: the evidence in words. It may quote texts of the device, which are not sanitised.
+    - due_wall_s: Unix time from which a person can see the effect; None where nobody is asked.
 
     A response whose effect is open is not put before raters until the evidence comes. If the operator answers UNKNOWN,
     none will come, and the response is not held back.

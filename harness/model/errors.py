@@ -168,7 +168,7 @@ def demand_main_options(rows: Iterable[tuple[str, object, str, object]]) -> None
 
 
 def refuse_out_of_range(options: object, **bounds: tuple[float, float]) -> None:
-    """InputError for the first of these fields whose number is not between its bounds. None is not checked."""
+    """Raises InputError for the first of these fields whose number is not between its bounds. None is not checked."""
     for name, (low, high) in bounds.items():
         value = getattr(options, name)
         if value is not None and not low <= value <= high:

@@ -44,8 +44,10 @@ class Logged:
 class TalkerPrompt:
     """What a person is asked to say, in lines for a large screen and in the person's language.
 
-    text: the words to say. say: "Say" in the person's language. stand: where to stand, such as "Stand at mark 2"; ""
-    if anywhere. again: why the person is asked again; "" the first time.
+    - text: the words to say.
+    - say: "Say" in the person's language.
+    - stand: where to stand, such as "Stand at mark 2"; "" if anywhere.
+    - again: why the person is asked again; "" the first time.
     """
 
     talker: str
@@ -59,9 +61,10 @@ class TalkerPrompt:
 class StateChanged:
     """The run is in another state.
 
-    since_s, until_s: monotonic times at which it began, and at which it ends by itself (None: not known).
-    reason: words for people.
-    asks: in state ASKING, what the operator is asked about. prompt: if that is SPEECH, what a person is asked to say.
+    - since_s, until_s: monotonic times at which it began, and at which it ends by itself (None: not known).
+    - reason: words for people.
+    - asks: in state ASKING, what the operator is asked about.
+    - prompt: if that is SPEECH, what a person is asked to say.
     """
 
     word: StateWord
@@ -89,8 +92,9 @@ class Meters:
 class Welcome:
     """First message on a connection.
 
-    session_folder: absolute path on the engine's host. last_seq: `seq` of the newest row. has_monitor: whether the
-    bench has headphones on which clips can be played.
+    - session_folder: absolute path on the engine's host.
+    - last_seq: `seq` of the newest row.
+    - has_monitor: whether the bench has headphones on which clips can be played.
     """
 
     session_id: str
@@ -107,7 +111,8 @@ class Welcome:
 class Answered:
     """The engine's answer to the command with that id.
 
-    ok: True once the effect of the command is committed. why: the reason of a refusal, else "".
+    - ok: True once the effect of the command is committed.
+    - why: the reason of a refusal, else "".
     """
 
     command_id: str
@@ -132,8 +137,9 @@ Message = Logged | StateChanged | Meters | Welcome | Answered | Goodbye
 class Hello:
     """First line from a client.
 
-    since_seq: the client wants the rows after this one (0: all). attended: whether a person is there to answer
-    questions. meters: whether the client wants `Meters`.
+    - since_seq: the client wants the rows after this one (0: all).
+    - attended: whether a person is there to answer questions.
+    - meters: whether the client wants `Meters`.
     """
 
     client: str
@@ -208,9 +214,10 @@ class Abort(ClientCommand):
 
 @frozen
 class AnswerOperator(ClientCommand):
-    """The operator's answer on whether the device recognised the query. recognised: None if they cannot tell.
+    """The operator's answer on whether the device recognised the query.
 
-    heard: what the device understood, as far as the operator can tell; "" if not known.
+    - recognised: None if they cannot tell.
+    - heard: what the device understood, as far as the operator can tell; "" if not known.
     """
 
     trial_id: str

@@ -199,8 +199,8 @@ class TranscriptPolicy(StrEnum):
 class ItemFilter:
     """Which first responses a round contains. An empty field selects all.
 
-    conditions: (axis, label). A response must match one of the labels given for each axis.
-    limit: at most this many responses, drawn at random with the round's seed; None: all.
+    - conditions: (axis, label). A response must match one of the labels given for each axis.
+    - limit: at most this many responses, drawn at random with the round's seed; None: all.
     """
 
     devices: tuple[str, ...] = ()
@@ -215,7 +215,8 @@ class ItemFilter:
 class GoldItem:
     """A response whose category is known, to check raters with.
 
-    session, trial: ids of the session and of the trial that it is from. accept: further categories that count as right.
+    - session, trial: ids of the session and of the trial that it is from.
+    - accept: further categories that count as right.
     """
 
     session: str
@@ -233,7 +234,8 @@ class GoldItem:
 class Exercise:
     """An item of the training round: query and response are spoken by voices, and the answer is explained at once.
 
-    accept: further categories that count as right. why: the explanation.
+    - accept: further categories that count as right.
+    - why: the explanation.
     """
 
     id: str
@@ -259,8 +261,9 @@ class Exercise:
 class ProposalRule:
     """Whose judgments a classifier learns from to propose categories, and when raters see what it proposes.
 
-    sessions: absolute paths of the session folders to learn from, none of them the round's own.
-    classifier: name of a plug-in. settings: (name, value) of its settings that differ from their defaults.
+    - sessions: absolute paths of the session folders to learn from, none of them the round's own.
+    - classifier: name of a plug-in.
+    - settings: (name, value) of its settings that differ from their defaults.
     """
 
     sessions: tuple[str, ...]

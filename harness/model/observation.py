@@ -30,7 +30,11 @@ class DeviceState(StrEnum):
 
 @frozen
 class ObservationBase:
-    """What every observation has. source: id of the equipment that saw it. at: when it happened."""
+    """What every observation has.
+
+    - source: id of the equipment that saw it.
+    - at: when it happened.
+    """
 
     source: str
     at: Stamp
@@ -92,7 +96,10 @@ class SpeechEnded(ObservationBase):
 class Earcon(ObservationBase):
     """A short, tonal sound without speech, such as a chime; never a response. A learned earcon may have any timbre.
 
-    For a learned earcon, of: id of the device's source; meaning: its EarconMeaning; score: of the match, 0–1.
+    For a learned earcon, of: id of the device's source.
+
+    - meaning: its EarconMeaning.
+    - score: of the match, 0–1.
     """
 
     ends: Stamp
@@ -105,10 +112,11 @@ class Earcon(ObservationBase):
 
 @frozen
 class Wake(ObservationBase):
-    """A device reports that it heard its wake phrase. score: 0–1; None if it gives none.
+    """A device reports that it heard its wake phrase.
 
-    inferred: what the wake was inferred from, such as network traffic: weak evidence. "": the device reports or shows
-    it.
+    - score: 0–1; None if it gives none.
+    - inferred: what the wake was inferred from, such as network traffic: weak evidence. "": the device reports or shows
+      it.
     """
 
     phrase: str = ""
@@ -137,8 +145,9 @@ class Transcript(ObservationBase):
 class Intent(ObservationBase):
     """A device reports what it understood.
 
-    name: one intent, or several with `#` between them; "" if it reports that it understood nothing.
-    slots: (name, value), in its order. score: 0–1; None if it gives none.
+    - name: one intent, or several with `#` between them; "" if it reports that it understood nothing.
+    - slots: (name, value), in its order.
+    - score: 0–1; None if it gives none.
     """
 
     name: str
@@ -227,8 +236,9 @@ class ListeningProved(ObservationBase):
 class ClockFitted(ObservationBase):
     """The device's clock against the host's: host = device_s0 … see wire/device_clock.py; skew in parts per million.
 
-    boot: identifies the boot of the device. offset_s: host time at the device's time 0 of that boot.
-    error_s: bound on the error of a converted time.
+    - boot: identifies the boot of the device.
+    - offset_s: host time at the device's time 0 of that boot.
+    - error_s: bound on the error of a converted time.
     """
 
     boot: str
@@ -286,8 +296,9 @@ class Overrun(ObservationBase):
 class HostStalled(ObservationBase):
     """The host let no thread of the harness run since `at`, except for moments. Reported when one runs again.
 
-    load: load average over the last minute. steal: share of processor time, 0–1, that the hypervisor took from this
-    machine since the last check; None if the system does not report it.
+    - load: load average over the last minute.
+    - steal: share of processor time, 0–1, that the hypervisor took from this machine since the last check; None if the
+      system does not report it.
     """
 
     lasted_s: float

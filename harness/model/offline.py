@@ -61,9 +61,11 @@ class LeadInRef(StrEnum):
 
 @frozen
 class LabelledPhrase:
-    """A phrase in a long recording. start_s, end_s: in seconds from the start of the recording.
+    """A phrase in a long recording.
 
-    phrase: "" stands for any phrase of the engine. traits: (column, value), such as its talker.
+    - start_s, end_s: in seconds from the start of the recording.
+    - phrase: "" stands for any phrase of the engine.
+    - traits: (column, value), such as its talker.
     """
 
     start_s: float
@@ -80,12 +82,14 @@ class LabelledPhrase:
 class ListedFile:
     """A file that a list names.
 
-    number: its place among the files of the list, from 0. line: its line, from 1.
-    listed: the file as the list and the log name it. path: its absolute path, or an address in a store.
-    reference: for a REFERENCED file, the path of its text, or INLINE followed by the text.
-    rejected: why it was rejected before it was opened (listed twice, for example); None if it was not.
-    labels: for a LABELLED file, its phrases in order of time.
-    size: in bytes, when the list was read; 0 if unknown.
+    - number: its place among the files of the list, from 0.
+    - line: its line, from 1.
+    - listed: the file as the list and the log name it.
+    - path: its absolute path, or an address in a store.
+    - reference: for a REFERENCED file, the path of its text, or INLINE followed by the text.
+    - rejected: why it was rejected before it was opened (listed twice, for example); None if it was not.
+    - labels: for a LABELLED file, its phrases in order of time.
+    - size: in bytes, when the list was read; 0 if unknown.
     """
 
     kind: ListKind
@@ -101,7 +105,8 @@ class ListedFile:
     def outcome_rejected(self, reason: RejectReason, detail: str = "", error: str = "") -> FileOutcome:
         """The outcome of this file if it is left out of all results.
 
-        detail: for people. error: the engine's message, which becomes an ERROR line of the log.
+        - detail: for people.
+        - error: the engine's message, which becomes an ERROR line of the log.
         """
         return FileOutcome(self.kind, self.number, rejected=reason, detail=detail, error=error, labels=self.labels)
 
@@ -110,7 +115,8 @@ class ListedFile:
 class OfflineSpot:
     """A wake phrase that an engine detected.
 
-    start, end: samples; `end` is the one at which it was detected. score: the detector's; None if it gives none.
+    - start, end: samples; `end` is the one at which it was detected.
+    - score: the detector's; None if it gives none.
     """
 
     phrase: str
@@ -127,10 +133,10 @@ class OfflineSpot:
 class Said:
     """What a recogniser understood in a file.
 
-    text: the words; "" from a system that gives only intents and slots.
-    start, end: the samples in which it was said.
-    intents, slots: intents sorted, each once; slots in order, without their words. Both None if it recognises only
-    words.
+    - text: the words; "" from a system that gives only intents and slots.
+    - start, end: the samples in which it was said.
+    - intents, slots: intents sorted, each once; slots in order, without their words. Both None if it recognises only
+      words.
     """
 
     text: str
@@ -230,7 +236,8 @@ class EngineKind(StrEnum):
 class OfflineModel:
     """A model that is installed for an engine.
 
-    name: its name after the colon in a task. what: a description in one line.
+    - name: its name after the colon in a task.
+    - what: a description in one line.
     """
 
     name: str
@@ -253,8 +260,10 @@ class SettingKind(StrEnum):
 class Setting:
     """A setting of an engine, given as -s name=value, or as -f name file for a FILE.
 
-    default: as text; "" is "the model's own". what: a description in one line. low, high: the limits, inclusive.
-    scores: whether scores depend on it, so that a cache must keep them apart.
+    - default: as text; "" is "the model's own".
+    - what: a description in one line.
+    - low, high: the limits, inclusive.
+    - scores: whether scores depend on it, so that a cache must keep them apart.
     """
 
     name: str
@@ -271,8 +280,8 @@ class Setting:
 class Task:
     """What the option -t names: an engine and a model of it, with its settings.
 
-    engine: an entry point of `harness.offline_engines`.
-    settings: (name, value), each name once, in the order of their names; already checked.
+    - engine: an entry point of `harness.offline_engines`.
+    - settings: (name, value), each name once, in the order of their names; already checked.
     """
 
     engine: str
@@ -316,8 +325,8 @@ class Evaluation:
 def file_number(number: int, conditions: int) -> int:
     """The number of a file among those of its kind, the same in every condition.
 
-    number: number of the file in a condition (see `Evaluation.condition`). conditions: number of conditions; 0 if files
-    are played unaltered.
+    - number: number of the file in a condition (see `Evaluation.condition`).
+    - conditions: number of conditions; 0 if files are played unaltered.
     """
     return number // max(1, conditions)
 
@@ -326,10 +335,10 @@ def file_number(number: int, conditions: int) -> int:
 class CountingRules:
     """Everything that decides what outcomes count as.
 
-    count_in_vocabulary, normalise, words: the options -u, -n and -w.
-    lead_in_ms: the engine's own lead-in, or the one that the user set.
-    tolerance_s: how long after the end of a labelled phrase its detection may come.
-    phrases: the engine's phrases, normalised for comparison; labels with other phrases do not count.
+    - count_in_vocabulary, normalise, words: the options -u, -n and -w.
+    - lead_in_ms: the engine's own lead-in, or the one that the user set.
+    - tolerance_s: how long after the end of a labelled phrase its detection may come.
+    - phrases: the engine's phrases, normalised for comparison; labels with other phrases do not count.
     """
 
     count_in_vocabulary: bool = False
@@ -345,10 +354,10 @@ class CountingRules:
 class EngineFacts:
     """What a log records about a loaded engine.
 
-    fingerprint: SHA-256 over engine, version, model and those settings that scores depend on.
-    rule: how its scores become detections; None if it gives no scores.
-    operating_point: number of the one in use; None if a threshold was set, or if the engine has none.
-    carries_state: whether results depend on previous files, so that one worker must play all of them in list order.
+    - fingerprint: SHA-256 over engine, version, model and those settings that scores depend on.
+    - rule: how its scores become detections; None if it gives no scores.
+    - operating_point: number of the one in use; None if a threshold was set, or if the engine has none.
+    - carries_state: whether results depend on previous files, so that one worker must play all of them in list order.
     """
 
     kind: EngineKind

@@ -35,11 +35,12 @@ def filled(template: str, value: str, *, escaped: bool = False) -> str:
 class BenchOrder:
     """An order to a stand or a power switch.
 
-    words: the order in words, such as `turntable: set angle_deg to 30`. text: the message to send.
-    value: the value to set, for templates among the driver's options, such as a topic; "" for a switch.
-    done: a regular expression that matches the report that the order is executed; "": the driver's own rule applies.
-    failed: a regular expression that matches the report that it has failed; "": there is no such report.
-    within_s: longest time until it is executed.
+    - words: the order in words, such as `turntable: set angle_deg to 30`.
+    - text: the message to send.
+    - value: the value to set, for templates among the driver's options, such as a topic; "" for a switch.
+    - done: a regular expression that matches the report that the order is executed; "": the driver's own rule applies.
+    - failed: a regular expression that matches the report that it has failed; "": there is no such report.
+    - within_s: longest time until it is executed.
     """
 
     words: str

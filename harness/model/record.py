@@ -44,11 +44,11 @@ def _stand_in_with_schema(union: Any) -> type:
 class UnderstandingResult:
     """What was understood in one attempt of a trial that expects something.
 
-    intents, slots: as the device reported them, those of several events together. () means that it reported that there
-    are none; None means that it reported nothing. An operator may still know whether it was right.
-    intents_right: whether the intents are right. right: whether the whole frame is right (the intents and, if the trial
-    checks them, the slots). None: unknown.
-    source: who provided this evidence.
+    - intents, slots: as the device reported them, those of several events together. () means that it reported that
+      there are none; None means that it reported nothing. An operator may still know whether it was right.
+    - intents_right: whether the intents are right.
+    - right: whether the whole frame is right (the intents and, if the trial checks them, the slots). None: unknown.
+    - source: who provided this evidence.
     """
 
     intents: tuple[str, ...] | None = None
@@ -62,11 +62,12 @@ class UnderstandingResult:
 class SessionStarted:
     """The first row of a log. Hashes are SHA-256 of files, in hexadecimal.
 
-    sound_path: the equipment through which sound travels, in words. versions: package → version.
-    files: the files of the session's folder that must not change, relative to it, each with its hash.
-    host: (name, value) of processor, instruction set and threads; () in logs of earlier versions.
-    tied: True if the hash chain of the session's judgments begins with the hash of this row. It may be False in
-    sessions of earlier versions.
+    - sound_path: the equipment through which sound travels, in words.
+    - versions: package → version.
+    - files: the files of the session's folder that must not change, relative to it, each with its hash.
+    - host: (name, value) of processor, instruction set and threads; () in logs of earlier versions.
+    - tied: True if the hash chain of the session's judgments begins with the hash of this row. It may be False in
+      sessions of earlier versions.
     """
 
     session_id: str
@@ -94,7 +95,8 @@ class SessionStarted:
 class EngineStarted:
     """A process began to run the session.
 
-    run: 1, and one more for each resume. clock_speed: 1.0 is real time; a simulation runs faster.
+    - run: 1, and one more for each resume.
+    - clock_speed: 1.0 is real time; a simulation runs faster.
     """
 
     run: int
@@ -126,11 +128,11 @@ class AttemptRow:
 class AttemptStarted(AttemptRow):
     """An attempt begins. The row is committed before any sound is played.
 
-    query_start_s, query_end_s, duration_s: times from the first sample of the stimulus. If a person speaks, they are 0
-    and stimulus_sha256 is "": the row StimulusSpoken has them.
-    waited_s: time since the device last heard or said anything of this trial; None if it has not yet.
-    other_phrases: where the wake phrases of an opening begin and end, s; a wake event there is neither a hit nor a
-    false accept.
+    - query_start_s, query_end_s, duration_s: times from the first sample of the stimulus. If a person speaks, they are
+      0 and stimulus_sha256 is "": the row StimulusSpoken has them.
+    - waited_s: time since the device last heard or said anything of this trial; None if it has not yet.
+    - other_phrases: where the wake phrases of an opening begin and end, s; a wake event there is neither a hit nor a
+      false accept.
     """
 
     play_id: str
@@ -264,9 +266,9 @@ class StimulusStored:
 class StimulusSpoken(AttemptRow):
     """What a person said at the bench, in place of a stimulus that is played. Replaces the times of AttemptStarted.
 
-    place: where the person was asked to stand; "" if anywhere.
-    stimulus_sha256: hash of the sound, as in its StimulusStored row.
-    query_start_s, query_end_s: where the speech begins and ends, in seconds from the first sample of that sound.
+    - place: where the person was asked to stand; "" if anywhere.
+    - stimulus_sha256: hash of the sound, as in its StimulusStored row.
+    - query_start_s, query_end_s: where the speech begins and ends, in seconds from the first sample of that sound.
     """
 
     talker: str
@@ -385,8 +387,9 @@ class SoundsRemoved:
 class SoundRedacted:
     """A person silences parts of a clip. The row is written before the file is replaced.
 
-    clip: name of the clip. Other rows still give the SHA-256 of its original file.
-    sha256: hash of the file after the change. spans_s: the silenced parts, (start, end) in seconds from its start.
+    - clip: name of the clip. Other rows still give the SHA-256 of its original file.
+    - sha256: hash of the file after the change.
+    - spans_s: the silenced parts, (start, end) in seconds from its start.
     """
 
     clip: str
@@ -421,7 +424,11 @@ class MarkSet:
 
 @frozen
 class Paused:
-    """The run waits. reason: for people. by: who paused it."""
+    """The run waits.
+
+    - reason: for people.
+    - by: who paused it.
+    """
 
     reason: str
     by: str
@@ -458,9 +465,11 @@ class SettingsStage(StrEnum):
 
 @frozen
 class SettingsNoted:
-    """Settings of a device, as the device has reported them. source: id of the device's connection.
+    """Settings of a device, as the device has reported them.
 
-    of: when they were read. settings: (name, value).
+    - source: id of the device's connection.
+    - of: when they were read.
+    - settings: (name, value).
     """
 
     source: str
@@ -474,9 +483,10 @@ class LevelMeasured(AttemptRow):
     """The level of a stimulus as requested and as the microphone heard it, in dB SPL.
 
     The row is written if both the loudspeaker and the microphone are calibrated.
-    asked_spl: the requested active speech level of the query, together with its noise.
-    heard_spl: asked_spl, plus the level at the microphone (without its noise floor) minus that of what was played.
-    None: the microphone did not hear it.
+
+    - asked_spl: the requested active speech level of the query, together with its noise.
+    - heard_spl: asked_spl, plus the level at the microphone (without its noise floor) minus that of what was played.
+      None: the microphone did not hear it.
     """
 
     loudspeaker: str
@@ -494,10 +504,10 @@ class LevelMeasured(AttemptRow):
 class PowerSwitched:
     """The power of a device was switched.
 
-    on: False is written before the power is cut; True when the device answers again, or its time to answer is over.
-    reason: for people.
-    answered_s: time from power on until the device answered; None if it did not, or cannot show that it does.
-    after_fault: whether the cause was a fault, or a device that gave no sign of life, rather than the plan.
+    - on: False is written before the power is cut; True when the device answers again, or its time to answer is over.
+    - reason: for people.
+    - answered_s: time from power on until the device answered; None if it did not, or cannot show that it does.
+    - after_fault: whether the cause was a fault, or a device that gave no sign of life, rather than the plan.
     """
 
     device: str
@@ -512,7 +522,8 @@ class PowerSwitched:
 class BenchChecked:
     """The result of one check of the bench between two trials.
 
-    says: the result in words, with the place that it is about. remedy: what a person should do; "" if nothing.
+    - says: the result in words, with the place that it is about.
+    - remedy: what a person should do; "" if nothing.
     """
 
     check: str
@@ -553,8 +564,9 @@ RatingRecord = JudgmentGiven | EffectAnswered | SharesMoved | SoundsRemoved | So
 class Entry:
     """A row as stored.
 
-    seq: counts from 1 without gaps. run: the run of the engine that wrote the row (see `EngineStarted`).
-    at_s, wall_s: when the row was committed, on the monotonic clock and in Unix time.
+    - seq: counts from 1 without gaps.
+    - run: the run of the engine that wrote the row (see `EngineStarted`).
+    - at_s, wall_s: when the row was committed, on the monotonic clock and in Unix time.
     """
 
     seq: int

@@ -30,8 +30,10 @@ TALKER = "talker"
 class VoiceSpec:
     """Which voice speaks and how; `engine` is an entry point of `harness.voices`, `name` one of that engine's voices.
 
-    rate_wpm: speed in words per minute. pitch: 0–99, 50 is the voice's own. None: the voice's own. language: BCP 47.
-    If a person speaks, `engine` is TALKER, and `name` is theirs.
+    - rate_wpm: speed in words per minute.
+    - pitch: 0–99, 50 is the voice's own. None: the voice's own.
+    - language: BCP 47. If a person speaks, `engine` is TALKER, and `name` is theirs.
+
     An engine that does not support a field raises an error when it speaks, rather than ignoring the field.
     """
 
@@ -129,10 +131,11 @@ class Saying:
 class Ambience:
     """Sound without a wake phrase, duration_s long, made of exactly one of pieces, noise and sayings.
 
-    pieces: parts of recordings, played one after another. noise: a kind of noise, generated from `seed`.
-    a_weighting_db: the noise's A-weighted level minus the recipe's level, in dB; None: its level is not weighted.
-    sayings: texts, spoken one after another with pauses, again and again until the time is filled; the last one is cut
-    off there.
+    - pieces: parts of recordings, played one after another.
+    - noise: a kind of noise, generated from `seed`.
+    - a_weighting_db: the noise's A-weighted level minus the recipe's level, in dB; None: its level is not weighted.
+    - sayings: texts, spoken one after another with pauses, again and again until the time is filled; the last one is
+      cut off there.
     """
 
     duration_s: float
@@ -152,13 +155,16 @@ Sound = Utterance | Ambience
 class NoiseSpec:
     """Noise under a stimulus, from 0.5 s before its first sample to 0.5 s after its last.
 
-    Exactly one of three fields gives its level, A-weighted if `a_weighted`. snr_db: active speech level minus noise
-    level. level_dbfs: RMS level. level_spl: dB SPL, converted by the calibration of its loudspeaker.
-    path: absolute path of the sound file, which is looped as needed; for RECORDING only.
-    ramp_s: time in which the noise rises before the first word, and falls after the last.
-    positions: positions of the loudspeakers that play it; (): the loudspeaker of the speech plays it.
-    players: ids of those loudspeakers, filled in by the plan, each with its gain in dB. With these gains, they together
-    give the level at the device.
+    Exactly one of three fields gives its level, A-weighted if `a_weighted`.
+
+    - snr_db: active speech level minus noise level.
+    - level_dbfs: RMS level.
+    - level_spl: dB SPL, converted by the calibration of its loudspeaker.
+    - path: absolute path of the sound file, which is looped as needed; for RECORDING only.
+    - ramp_s: time in which the noise rises before the first word, and falls after the last.
+    - positions: positions of the loudspeakers that play it; (): the loudspeaker of the speech plays it.
+    - players: ids of those loudspeakers, filled in by the plan, each with its gain in dB. With these gains, they
+      together give the level at the device.
     """
 
     kind: NoiseKind
@@ -211,12 +217,12 @@ class NoiseSpec:
 class Opening:
     """What is said before a trial's phrase, so that the device has just woken, or speaks or plays while it is called.
 
-    pause_s: from the last word of the opening to the phrase.
-    say: a request that follows the opening's wake phrase; "": the wake phrase alone.
-    then: words said at the end of the trial, after another wake phrase, such as "stop"; "": nothing is said.
-    level_dbfs, voice: level and voice of `say` and `then`, under which there is no noise. voice None: the trial's.
-    level_spl: the level in dB SPL instead, which the plan converts into level_dbfs.
-    sounds: the attempt counts only if the microphone hears the device in the pause.
+    - pause_s: from the last word of the opening to the phrase.
+    - say: a request that follows the opening's wake phrase; "": the wake phrase alone.
+    - then: words said at the end of the trial, after another wake phrase, such as "stop"; "": nothing is said.
+    - level_dbfs, voice: level and voice of `say` and `then`, under which there is no noise. voice None: the trial's.
+    - level_spl: the level in dB SPL instead, which the plan converts into level_dbfs.
+    - sounds: the attempt counts only if the microphone hears the device in the pause.
     """
 
     pause_s: float
@@ -268,7 +274,8 @@ class LevelAt(StrEnum):
 class ImpulseResponse:
     """A recorded impulse response from a talker's place to the device.
 
-    path: absolute path of its file. distance_m, angle_deg: the talker's place, as in `Placement`.
+    - path: absolute path of its file.
+    - distance_m, angle_deg: the talker's place, as in `Placement`.
     """
 
     path: str
@@ -280,8 +287,9 @@ class ImpulseResponse:
 class ShoeBox:
     """A box-shaped room from (0, 0, 0) to size_m (x, y, z), in metres. Walls, floor and ceiling absorb equally.
 
-    rt60_s: reverberation time; 0: no reflections. device_m: place of the device, which faces device_faces_deg (0: along
-    x, 90: along y). The talker is turned to the device.
+    - rt60_s: reverberation time; 0: no reflections.
+    - device_m: place of the device, which faces device_faces_deg (0: along x, 90: along y). The talker is turned to the
+      device.
     """
 
     size_m: tuple[float, float, float]
@@ -295,7 +303,8 @@ class ShoeBox:
     def talker_m(self, distance_m: float, angle_deg: float) -> tuple[float, float, float]:
         """Place of the talker's mouth, in metres.
 
-        distance_m: from the device, along the floor. angle_deg: from the direction that the device faces, to its left.
+        - distance_m: from the device, along the floor.
+        - angle_deg: from the direction that the device faces, to its left.
         """
         towards = math.radians(self.device_faces_deg + angle_deg)
         x, y, _ = self.device_m
@@ -338,7 +347,8 @@ class RoomSpec:
 class Placement:
     """A talker in a simulated room.
 
-    distance_m: from the device, along the floor. angle_deg: from the direction that the device faces; left is positive.
+    - distance_m: from the device, along the floor.
+    - angle_deg: from the direction that the device faces; left is positive.
     """
 
     room: RoomSpec
@@ -392,11 +402,11 @@ class Band:
 class Channel:
     """What else is done to a sound, beside room and noise.
 
-    speed: factor by which the talker speaks faster; the pitch rises with it.
-    gain_db: gain of everything, with room and noise.
-    band: frequency band to which the sound is limited; None: not limited.
-    clipping_db: how far below the largest peak all peaks are cut off; 0: no clipping.
-    codec: `opus 16` (in kbit/s), mulaw, alaw, gsm or adpcm; "" for none.
+    - speed: factor by which the talker speaks faster; the pitch rises with it.
+    - gain_db: gain of everything, with room and noise.
+    - band: frequency band to which the sound is limited; None: not limited.
+    - clipping_db: how far below the largest peak all peaks are cut off; 0: no clipping.
+    - codec: `opus 16` (in kbit/s), mulaw, alaw, gsm or adpcm; "" for none.
     """
 
     speed: float = 1.0
@@ -410,8 +420,9 @@ class Channel:
 class SoundCondition:
     """A condition in which recordings are evaluated: the noise, the place in a room, the channel.
 
-    axes: (name of an axis of the matrix, label of its value). seed: seed of the noise.
-    files_sha256: hashes of the files of noise and impulse response, so that a changed file makes another condition.
+    - axes: (name of an axis of the matrix, label of its value).
+    - seed: seed of the noise.
+    - files_sha256: hashes of the files of noise and impulse response, so that a changed file makes another condition.
     """
 
     axes: tuple[tuple[str, str], ...] = ()
@@ -514,9 +525,11 @@ class Waveform:
 
 @frozen
 class Clip:
-    """A FLAC file in the session's clips/ folder. name: file name.
+    """A FLAC file in the session's clips/ folder.
 
-    samples: number of samples. start_s: time of the first sample, on the host's monotonic clock.
+    - name: file name.
+    - samples: number of samples.
+    - start_s: time of the first sample, on the host's monotonic clock.
     """
 
     name: str
@@ -538,8 +551,8 @@ class Clip:
 class RenderedStimulus:
     """A waveform with the sample positions of its parts and a content hash (hex SHA-256 of recipe and samples).
 
-    beside: id of a loudspeaker → noise that it plays at the same time, as long as the waveform.
-    as_heard: waveform and noise together, as the device hears them; None if no other loudspeaker plays noise.
+    - beside: id of a loudspeaker → noise that it plays at the same time, as long as the waveform.
+    - as_heard: waveform and noise together, as the device hears them; None if no other loudspeaker plays noise.
     """
 
     waveform: Waveform

@@ -13,7 +13,7 @@ DAY_S = 86_400.0
 
 
 def _check(value: float, error_s: float) -> None:
-    """ValueError for a time or an error that cannot be."""
+    """Raises ValueError for a time or an error that cannot be."""
     if -math.inf < value < math.inf and 0 <= error_s < math.inf:  # almost all times, without a call
         return
     if not math.isfinite(value):

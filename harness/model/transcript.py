@@ -37,9 +37,11 @@ class Rewriting:
 
     The longest phrase that fits is replaced first, and what was replaced is not searched again. There are at most
     MAX_PAIRS pairs. Their words are normalised by `base`; left sides are unique and not empty.
-    id: name of the list, shown with every result. same: the pairs.
-    meanings: left side of a pair → right side. lengths: first word → lengths, in words, of the left sides that begin
-    with it, longest first.
+
+    - id: name of the list, shown with every result.
+    - same: the pairs.
+    - meanings: left side of a pair → right side.
+    - lengths: first word → lengths, in words, of the left sides that begin with it, longest first.
     """
 
     id: str
@@ -75,7 +77,10 @@ class Edit(StrEnum):
 
 @frozen
 class AlignedWord:
-    """One step of an alignment. reference: "" for an insertion. hypothesis: "" for a deletion.
+    """One step of an alignment.
+
+    - reference: "" for an insertion.
+    - hypothesis: "" for a deletion.
 
     An optional word that was left out is CORRECT, and its hypothesis is "".
     """
@@ -144,12 +149,16 @@ class WordCounts:
 class Transcripts:
     """A file of transcripts as columns, so that hundreds of thousands of utterances need little memory.
 
-    Each column has one value for each utterance. ids: unique. texts: as written, without the id.
-    lines: line numbers, from 1. speakers: "" where the file names none.
-    confidences: of each word of a text. times: start and end of each word in seconds, also of those in alternatives.
-    Both are () if the file has none.
-    encoding: the encoding in which the file was read.
-    not_scored: number of entries that the file marks as not being words, such as filled pauses.
+    Each column has one value for each utterance.
+
+    - ids: unique.
+    - texts: as written, without the id.
+    - lines: line numbers, from 1.
+    - speakers: "" where the file names none.
+    - confidences: of each word of a text.
+    - times: start and end of each word in seconds, also of those in alternatives. Both are () if the file has none.
+    - encoding: the encoding in which the file was read.
+    - not_scored: number of entries that the file marks as not being words, such as filled pauses.
     """
 
     file: str
@@ -172,11 +181,12 @@ class Transcripts:
 
 @frozen
 class TimedWord:
-    """A word of a time-marked transcript (NIST ctm). start_s: seconds from the start of the file.
+    """A word of a time-marked transcript (NIST ctm).
 
-    confidence: as written; None if the file gives none.
-    is_scored: False if its type says that it is not a word, such as a filled pause.
-    times: if the text has alternatives, start and end of each of their words, in the order of the text; else ().
+    - start_s: seconds from the start of the file.
+    - confidence: as written; None if the file gives none.
+    - is_scored: False if its type says that it is not a word, such as a filled pause.
+    - times: if the text has alternatives, start and end of each of their words, in the order of the text; else ().
     """
 
     file: str
@@ -192,9 +202,11 @@ class TimedWord:
 
 @frozen
 class Segment:
-    """A part of a reference with its speaker (NIST stm). start_s, end_s: seconds from the start of the file.
+    """A part of a reference with its speaker (NIST stm).
 
-    labels: subsets that it belongs to. ignored: nothing within it is scored.
+    - start_s, end_s: seconds from the start of the file.
+    - labels: subsets that it belongs to.
+    - ignored: nothing within it is scored.
     """
 
     file: str
@@ -210,10 +222,11 @@ class Segment:
 
 @frozen
 class ColumnGrouping:
-    """One way to group utterances. name: its name, as a heading.
+    """One way to group utterances.
 
-    labels: the label of each utterance, in the order of the ids; "" for none.
-    order: labels that come first, in this order; the others are sorted.
+    - name: its name, as a heading.
+    - labels: the label of each utterance, in the order of the ids; "" for none.
+    - order: labels that come first, in this order; the others are sorted.
     """
 
     name: str
@@ -223,9 +236,10 @@ class ColumnGrouping:
 
 @frozen
 class Groupings:
-    """How a file groups utterances. ids: unique; each grouping has a label for each of them.
+    """How a file groups utterances.
 
-    lines: line of the file for each id; () if not known.
+    - ids: unique; each grouping has a label for each of them.
+    - lines: line of the file for each id; () if not known.
     """
 
     file: str

@@ -106,11 +106,12 @@ def trials_in_words(kinds: Iterable[TrialKind]) -> str:
 class Target:
     """A device that listens in a trial.
 
-    connection: id of its first source. also: ids of its further sources. Wake events of different sources within
-    merge_within_s are one event. driver: name of the connection's driver, which labels the first source in tables.
-    player: id of the equipment that brings it the sound: a loudspeaker, or its connection.
-    reports: kinds of observations that its sources report.
-    listening_states: a status with one of these states proves that it listened at that moment.
+    - connection: id of its first source.
+    - also: ids of its further sources. Wake events of different sources within merge_within_s are one event.
+    - driver: name of the connection's driver, which labels the first source in tables.
+    - player: id of the equipment that brings it the sound: a loudspeaker, or its connection.
+    - reports: kinds of observations that its sources report.
+    - listening_states: a status with one of these states proves that it listened at that moment.
     """
 
     device: str
@@ -146,11 +147,11 @@ class Target:
 class ListeningSpec:
     """What a wake, command or ambient trial is beyond its sound.
 
-    targets: every device that listens, each counted separately. Devices with the same player hear the same sound.
-    lead_in_s, tail_s: length of the sound before the phrase and after the last word, in the stimulus.
-    phrase: the phrase for which a wake event is expected; "" in ambient trials.
-    source: what the ambient sound is made of, for tables and the log; "" in other trials.
-    probe_every_s: length of ambient sound between two probes, in ambient trials and probes; 0 if there are no probes.
+    - targets: every device that listens, each counted separately. Devices with the same player hear the same sound.
+    - lead_in_s, tail_s: length of the sound before the phrase and after the last word, in the stimulus.
+    - phrase: the phrase for which a wake event is expected; "" in ambient trials.
+    - source: what the ambient sound is made of, for tables and the log; "" in other trials.
+    - probe_every_s: length of ambient sound between two probes, in ambient trials and probes; 0 if there are no probes.
     """
 
     kind: TrialKind
@@ -172,10 +173,10 @@ class ListeningSpec:
 class MemoryPart:
     """A part of a context-memory probe: the trial that primes the device, or one that says the follow-up.
 
-    primed_by: id of the trial that primes; "" if this is that trial.
-    wait_s: planned wait, from the last sound of the answer to the prime until the follow-up starts. The attempt's row
-    has the real wait.
-    shows, forgets: phrases in an answer that remembers, and in one that does not; see `MemorySpec`.
+    - primed_by: id of the trial that primes; "" if this is that trial.
+    - wait_s: planned wait, from the last sound of the answer to the prime until the follow-up starts. The attempt's row
+      has the real wait.
+    - shows, forgets: phrases in an answer that remembers, and in one that does not; see `MemorySpec`.
     """
 
     primed_by: str = ""

@@ -39,8 +39,8 @@ class Detail(StrEnum):
 class Slot:
     """A concept with its value.
 
-    value: as written, or normalised; None if none is given.
-    start, end: index of its first word, from 0, and of the word after its last. Both None if the words are not known.
+    - value: as written, or normalised; None if none is given.
+    - start, end: index of its first word, from 0, and of the word after its last. Both None if the words are not known.
     """
 
     concept: str
@@ -59,7 +59,8 @@ class Slot:
 class SoundCost:
     """Time that a system needed for the sound of an utterance.
 
-    cpu_s, elapsed_s: processor time and elapsed time. sound_s: length of the sound.
+    - cpu_s, elapsed_s: processor time and elapsed time.
+    - sound_s: length of the sound.
     """
 
     cpu_s: float
@@ -122,8 +123,8 @@ class Corpus:
 class ExpectedFrame:
     """What a device should understand of a trial's query.
 
-    intents: sorted, each once; () means that it should understand none.
-    slots: in the order of the scenario, without their words; None: slots are not checked.
+    - intents: sorted, each once; () means that it should understand none.
+    - slots: in the order of the scenario, without their words; None: slots are not checked.
     """
 
     intents: tuple[str, ...]
@@ -134,7 +135,8 @@ class ExpectedFrame:
 class Prediction:
     """What an understander predicts from words.
 
-    tags: BIO tags, one for each word. scores: (label, probability 0–1) of every label.
+    - tags: BIO tags, one for each word.
+    - scores: (label, probability 0–1) of every label.
     """
 
     intents: tuple[str, ...]

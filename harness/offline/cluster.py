@@ -56,7 +56,8 @@ class TaskPiece:
 class TaskSplitter:
     """Splits the files into tasks, and puts back those with which workers ended (see ATTEMPTS).
 
-    due: True for each position that is to be played, shape (len(files),). task_s: most sound in a task.
+    - due: True for each position that is to be played, shape (len(files),).
+    - task_s: most sound in a task.
     """
 
     def __init__(
@@ -73,8 +74,8 @@ class TaskSplitter:
     def next_piece(self, slots: int, in_flight: int) -> TaskPiece | None:
         """The next piece to send; None if nothing may be sent now.
 
-        slots: number of tasks that the cluster runs at once. in_flight: number of tasks that have been sent and have
-        not come back.
+        - slots: number of tasks that the cluster runs at once.
+        - in_flight: number of tasks that have been sent and have not come back.
         """
         if self._runs_alone and in_flight:
             return None
@@ -149,8 +150,8 @@ def run_on_cluster(
     """Plays the files without an outcome in the journal on the cluster at `address`; see `run.run`.
 
     task_s: seconds of sound in a task. InputError, before anything is played, for a wrong address, for missing or unfit
-    workers, and for an evaluation that a cluster cannot run. EngineError if the scheduler or the last worker is gone;
-    the journal keeps the outcomes so far.
+    workers, and for an evaluation that a cluster cannot run. Raises EngineError if the scheduler or the last worker is
+    gone; the journal keeps the outcomes so far.
     """
     demand_shareable(evaluation)
     if not files:
@@ -179,7 +180,7 @@ def run_on_cluster(
 
 
 def demand_shareable(evaluation: Evaluation) -> None:
-    """InputError for evaluations that cannot be distributed."""
+    """Raises InputError for evaluations that cannot be distributed."""
     if evaluation.continuous:
         raise InputError(
             "--continuous cannot be used with --cluster: a single worker would have to play all files",
@@ -211,8 +212,9 @@ def _absolute_path(path: str) -> str:
 class _TaskInFlight:
     """A task in flight.
 
-    addresses: the workers that may run it; empty for all workers. proven: whether the engine had already played a file
-    when the task was sent. failures: number of times that a worker could not run the task at all.
+    - addresses: the workers that may run it; empty for all workers.
+    - proven: whether the engine had already played a file when the task was sent.
+    - failures: number of times that a worker could not run the task at all.
     """
 
     piece: TaskPiece
@@ -224,7 +226,8 @@ class _TaskInFlight:
 class _ClusterRun:
     """A run on the cluster, from the moment when the workers are known.
 
-    used: resources that the workers have used so far. pace: counts and times of the run.
+    - used: resources that the workers have used so far.
+    - pace: counts and times of the run.
     """
 
     def __init__(

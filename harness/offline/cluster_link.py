@@ -117,7 +117,10 @@ class ClusterLink:
 
     def result(self, future: Any) -> TaskAnswered | TaskKilled | TaskFailed | None:
         """The result of a future; None if its worker was lost before the result was fetched. `wait_for_done` then
-        returns the future again. EngineError if the scheduler is gone."""
+        returns the future again.
+
+        Raises EngineError if the scheduler is gone.
+        """
         try:
             if future.status == "error":
                 error = future.exception(timeout=ASK_S)
@@ -174,7 +177,8 @@ def _by_name(task: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check_reachable(address: str) -> None:
-    """InputError if nothing accepts connections at a TCP or TLS address. Dask itself would retry without a reason."""
+    """Raises InputError if nothing accepts connections at a TCP or TLS address. Dask itself would retry without a
+    reason."""
     from distributed.comm.addressing import parse_address, parse_host_port
 
     try:
@@ -233,8 +237,11 @@ class ClusterWorkers:
         return bool(addresses) and not addresses & self._threads_by_address.keys()
 
     def await_workers(self, order: ClusterOrder, stop: threading.Event) -> EngineFacts:
-        """Waits for workers and checks each. Returns the facts of their engine. InputError if one is unfit or there is
-        none, EngineError if workers do not answer, KeyboardInterrupt once `stop` is set."""
+        """Waits for workers and checks each. Returns the facts of their engine.
+
+        Raises InputError if one is unfit or there is none, EngineError if workers do not answer, KeyboardInterrupt once
+        `stop` is set.
+        """
         self._await_first_worker(stop)
         facts = self._collect_facts(order, stop)
         self._demand_alike(facts)
@@ -302,7 +309,7 @@ class ClusterWorkers:
         return True
 
     def leave_out(self, address: str, why: str) -> None:
-        """Leaves out a worker that turned out to be unfit. EngineError if it was the last."""
+        """Leaves out a worker that turned out to be unfit. Raises EngineError if it was the last."""
         self._fit.discard(address)
         if address not in self.misfits:
             self.misfits[address] = why
@@ -311,8 +318,10 @@ class ClusterWorkers:
             raise EngineError(f"no usable worker is left: {why}", remedy="Repair a worker, then continue with --resume")
 
     def tick(self) -> None:
-        """To be called regularly. Looks for new and lost workers once a second. EngineError after WORKERS_WITHIN_S
-        without workers."""
+        """To be called regularly. Looks for new and lost workers once a second.
+
+        Raises EngineError after WORKERS_WITHIN_S without workers.
+        """
         now_s = time.monotonic()
         if now_s - self._refreshed_s < REFRESH_INTERVAL_S:
             return
@@ -352,7 +361,7 @@ class ClusterWorkers:
             facts[address] = from_plain(EngineFacts, reply.answer["facts"])
 
     def _demand_alike(self, facts: dict[str, EngineFacts]) -> None:
-        """InputError if a worker is unfit or engines differ, EngineError without facts. facts: by address."""
+        """Raises InputError if a worker is unfit or engines differ, EngineError without facts. facts: by address."""
         engines = group_by((facts_hash(facts[address]), address) for address in sorted(facts))
         problems = [
             f"{address}: {why}" for address, why in sorted(self.misfits.items()) if address in self._threads_by_address

@@ -36,14 +36,12 @@ one of this many at its start."""
 class ClusterOrder:
     """What a worker needs to know about an evaluation.
 
-    run: id of this run of the evaluation. A worker keeps the engine until that run ends. version: version of the
-    harness that runs the evaluation; a worker with another version refuses the order.
-
-    probes: groups of paths. A worker must be able to open at least one path of each group. expected_facts: `facts_hash`
-    of the engine that a worker must have; "" before it is known.
-
-    proven: whether the engine has already played a file somewhere. If a file then ends the engine, the file is at
-    fault.
+    - run: id of this run of the evaluation. A worker keeps the engine until that run ends.
+    - version: version of the harness that runs the evaluation; a worker with another version refuses the order.
+    - probes: groups of paths. A worker must be able to open at least one path of each group.
+    - expected_facts: `facts_hash` of the engine that a worker must have; "" before it is known.
+    - proven: whether the engine has already played a file somewhere. If a file then ends the engine, the file is at
+      fault.
     """
 
     run: str
@@ -144,7 +142,10 @@ def describe_engine(payload: bytes) -> dict[str, Any]:
 
 
 def play(payload: bytes, files: bytes) -> dict[str, Any]:
-    """Plays files and returns their outcomes. payload: an encoded ClusterOrder. files: from `encode_files`.
+    """Plays files and returns their outcomes.
+
+    - payload: an encoded ClusterOrder.
+    - files: from `encode_files`.
 
     - `lines`: the lines of a journal with the outcomes, in order of arrival. After `end_run` some are missing.
     - `lost`: a line for each child process that ended, with the reason.

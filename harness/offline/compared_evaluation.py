@@ -52,8 +52,9 @@ def journal_of(log: Path) -> Path:
 
 
 def read_evaluated(path: Path, clusters: Clusters | None = None, display_name: str = "") -> ComparedEvaluation:
-    """Reads a journal, a log with its journal beside it, or a log alone. InputError for anything else. Names and texts
-    stay in the file and are read again on access.
+    """Reads a journal, a log with its journal beside it, or a log alone.
+
+    Raises InputError for anything else. Names and texts stay in the file and are read again on access.
 
     display_name: its name in messages; "" for its path.
     """
@@ -132,8 +133,10 @@ def phrase_name(file: str, label_ms: str) -> str:
 
 
 def _reread_journal(path: Path, counting: CountingRules, place: int) -> tuple[str, SpokenFile]:
-    """Name and outcome of a file or phrase of a journal. place: see _LABEL_BITS. InputError if the journal has
-    changed."""
+    """Name and outcome of a file or phrase of a journal. place: see _LABEL_BITS.
+
+    Raises InputError if the journal has changed.
+    """
     line_offset, label_number = place >> _LABEL_BITS, place & ((1 << _LABEL_BITS) - 1)
     try:
         with path.open("rb") as file:
@@ -148,7 +151,7 @@ def _reread_journal(path: Path, counting: CountingRules, place: int) -> tuple[st
 
 
 def _reread_log(path: Path, escaped: bool, line_offset: int) -> tuple[str, SpokenFile]:
-    """Name and outcome of a file of a log. InputError if the log has changed."""
+    """Name and outcome of a file of a log. Raises InputError if the log has changed."""
     try:
         entry = entry_at(path, line_offset, escaped=escaped)
     except OSError as error:
@@ -187,7 +190,7 @@ def _phrase_or_file_name(entry: Spot | MissedFile) -> str:
 
 
 def _read_log(path: Path, display_name: str, clusters: Clusters | None) -> ComparedEvaluation:
-    """Reads a log without a journal. OSError if it cannot be read, InputError if it is not a log."""
+    """Reads a log without a journal. Raises OSError if it cannot be read, InputError if it is not a log."""
     escaped = has_escaped_names(path, display_name)
     spoken = SpokenFiles(partial(_reread_log, path, escaped), clusters)
     sums = LineSums()

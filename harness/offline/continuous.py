@@ -87,8 +87,9 @@ class _EngineSpots:
 class _PendingFile:
     """A file that has been played, but whose last spots may not have been reported yet.
 
-    outcome: without spots. begin, end: where the file lies in the whole sound, in samples at the engine's rate. spots:
-    so far, in samples of this file.
+    - outcome: without spots.
+    - begin, end: where the file lies in the whole sound, in samples at the engine's rate.
+    - spots: so far, in samples of this file.
     """
 
     outcome: FileOutcome
@@ -98,7 +99,7 @@ class _PendingFile:
 
 
 class ContinuousListening:
-    """One engine playing the out-of-vocabulary list. InputError for an engine that accepts only single files."""
+    """One engine playing the out-of-vocabulary list. Raises InputError for an engine that accepts only single files."""
 
     def __init__(self, engine: OfflineEngine, evaluation: Evaluation) -> None:
         self._facts = engine.facts

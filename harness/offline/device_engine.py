@@ -70,7 +70,7 @@ _SOUND_KEY = re.compile(rb"""\b(audio['"]?\s*:|framing['"]?\s*:\s*['"]?vh\b)""")
 class DeviceEngine:
     """`device:bench.yaml#id`, or `device:profile` with `port`, `usb` or `address`. Implements `SpotsPhrases`.
 
-    One device is one engine: `bench.yaml#a,b` serves two worker processes. InputError if all devices are taken,
+    One device is one engine: `bench.yaml#a,b` serves two worker processes. Raises InputError if all devices are taken,
     DeviceError if the device does not answer.
 
     more_tries: number of times that a file is repeated after an EngineError. A pulled cable, for example, is not a
@@ -122,8 +122,9 @@ class DeviceEngine:
         return max(1, len([device_id for device_id in ids.split(",") if device_id.strip()]))
 
     def listen(self) -> DeviceStream:
-        """Clears the device's state, by a restart or by a gap of near silence, and begins a file. EngineError if that
-        fails this time, DeviceError if the device does not come back.
+        """Clears the device's state, by a restart or by a gap of near silence, and begins a file.
+
+        Raises EngineError if that fails this time, DeviceError if the device does not come back.
 
         Without restarts, the gap after each file clears the state, so that only the first file needs one before it.
         """
@@ -176,8 +177,9 @@ class DeviceEngine:
 class DeviceStream:
     """Sends one file to a device, in pieces of 20 s that the device takes as one stream.
 
-    gap: near silence that follows the file. spot: assumed length of a spot, in samples. refractory: refractory time,
-    in samples.
+    - gap: near silence that follows the file.
+    - spot: assumed length of a spot, in samples.
+    - refractory: refractory time, in samples.
     """
 
     def __init__(self, link: DeviceLink, gap: npt.NDArray[np.int16], spot: int, refractory: int) -> None:

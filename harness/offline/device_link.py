@@ -54,7 +54,8 @@ _LOCK_RETRY_S = 0.05
 class ReachableDevice:
     """A device and its connection.
 
-    driver: name of the driver's entry point. options: an instance of the driver's `Options`.
+    - driver: name of the driver's entry point.
+    - options: an instance of the driver's `Options`.
     """
 
     id: str
@@ -112,7 +113,7 @@ def _bench_device(bench: Bench, name: str, assignments: Mapping[str, str]) -> Re
 
 
 def _check_injects(device: ReachableDevice) -> ReachableDevice:
-    """The device itself. InputError if it does not take sound over its connection."""
+    """The device itself. Raises InputError if it does not take sound over its connection."""
     if not device.abilities.injects:
         raise InputError(
             f"{device.id!r} does not accept sound over its connection ({device.driver})",
@@ -124,8 +125,11 @@ def _check_injects(device: ReachableDevice) -> ReachableDevice:
 
 @contextmanager
 def lock_free_device(devices: tuple[ReachableDevice, ...]) -> Iterator[ReachableDevice]:
-    """A device that no other evaluation uses, locked until the end. InputError after LOCK_WAIT_S without one. The
-    lock of a dead process is free, so a worker that replaces another finds its device."""
+    """A device that no other evaluation uses, locked until the end.
+
+    Raises InputError after LOCK_WAIT_S without one. The lock of a dead process is free, so a worker that replaces
+    another finds its device.
+    """
     device, lock = _await_lock(devices)
     try:
         yield device
@@ -224,7 +228,7 @@ class DeviceLink:
         self._scratch.cleanup()
 
     def await_link(self) -> None:
-        """Waits until a lost link is back. DeviceError if it does not come back within BACK_WITHIN_S."""
+        """Waits until a lost link is back. Raises DeviceError if it does not come back within BACK_WITHIN_S."""
         is_back = self._wait_for(lambda: not self._loss_reason, BACK_WITHIN_S)
         if not is_back:
             raise DeviceError(
@@ -233,8 +237,10 @@ class DeviceLink:
             )
 
     def restart(self) -> None:
-        """Restarts the device with cleared state. Returns when the device has reported its start. EngineError if it
-        does not within RESTART_WITHIN_S."""
+        """Restarts the device with cleared state. Returns when the device has reported its start.
+
+        Raises EngineError if it does not within RESTART_WITHIN_S.
+        """
         earlier_count = self._observation_count()
         deadline_s = time.monotonic() + RESTART_WITHIN_S
         while time.monotonic() < deadline_s:
@@ -249,7 +255,7 @@ class DeviceLink:
         raise self._error(f"did not restart within {exact(RESTART_WITHIN_S)} s", "Reset the device by hand")
 
     def set_sensitivity(self, value: int) -> None:
-        """Sets the sensitivity, 0–100. A restart clears it. EngineError if the device refuses it."""
+        """Sets the sensitivity, 0–100. A restart clears it. Raises EngineError if the device refuses it."""
         while True:
             try:
                 self._driver.set_operating_point(value)
@@ -261,7 +267,10 @@ class DeviceLink:
 
     def play(self, samples: npt.NDArray[np.int16]) -> PlayedSound:
         """Plays sound of shape (n,), n > 0, at rate_hz. Returns when the device has acknowledged the last sample and
-        reported all events up to it. EngineError if it did not hear all of it, restarted, or dropped events."""
+        reported all events up to it.
+
+        Raises EngineError if it did not hear all of it, restarted, or dropped events.
+        """
         waveform = Waveform((samples / _PCM16).astype(np.float32), self.rate_hz)
         lost_events_before = self.about().lost_events
         while True:

@@ -66,7 +66,7 @@ class EvaluationScreen(Protocol):
 def listing_of(
     request: EvaluationRequest, warn: Callable[[str], None], conditions: Sequence[SoundCondition] = ()
 ) -> Listing:
-    """Reads lists, places and labels; InputError, also for a column that none of them has."""
+    """Reads lists, places and labels. Raises InputError, also for a column that none of them has."""
     inside = [collect_files(place, request.encoding) for place in request.inside]
     outside = [collect_files(place, request.encoding) for place in request.outside]
     long = _labelled_recordings(request, warn)
@@ -135,8 +135,9 @@ def _development_listing(sweep: SweepRequest, encoding: str | None, conditions: 
 class EvaluationRunner:
     """Runs the evaluation, writes its log and prints the results.
 
-    engine_name: as `-t` gives it. dev_sweep, chosen: after `evaluate`, the sweep of the development lists and the point
-    that was chosen; None without.
+    - engine_name: as `-t` gives it.
+    - dev_sweep, chosen: after `evaluate`, the sweep of the development lists and the point that was chosen; None
+      without.
     """
 
     def __init__(
@@ -258,7 +259,7 @@ class EvaluationRunner:
         return journal
 
     def _phrases(self, facts: EngineFacts) -> tuple[str, ...]:
-        """The engine's phrases, as compared with labels. InputError if every label is of another phrase."""
+        """The engine's phrases, as compared with labels. Raises InputError if every label is of another phrase."""
         from harness.offline.figures.phrase_matching import comparable_phrase
 
         engine_phrases = tuple(dict.fromkeys(map(comparable_phrase, facts.phrases)))
@@ -444,10 +445,13 @@ def _listing_or_problems(
 
 
 class MultiEngineRunner:
-    """Evaluates one engine, or several one after the other, and makes their table. InputError before any audio is read.
+    """Evaluates one engine, or several one after the other, and makes their table.
 
-    pages: whether a page will be written from `engines` and `table`. demand_writable: raises InputError for a file
-    that must not be written. engines, table: after `evaluate`, the results; empty and None if they were not needed.
+    Raises InputError before any audio is read.
+
+    - pages: whether a page will be written from `engines` and `table`.
+    - demand_writable: raises InputError for a file that must not be written.
+    - engines, table: after `evaluate`, the results; empty and None if they were not needed.
     """
 
     def __init__(

@@ -47,7 +47,7 @@ class EvaluationFiles:
         return (self.log, self.journal, self.summary) if self.log.name else ()
 
     def check_output(self, *, resume: bool, force: bool) -> None:
-        """InputError if a file exists and may not be replaced, or the folder is not writable."""
+        """Raises InputError if a file exists and may not be replaced, or the folder is not writable."""
         if not self.log.name:
             raise InputError("a log needs a name", remedy=_ANOTHER_LOG)
         try:
@@ -97,8 +97,9 @@ class EvaluationFiles:
         breakdowns: Breakdowns = lambda journal: (),
         limits: DeclaredLimits = DeclaredLimits(),  # noqa: B008 – frozen
     ) -> tuple[EvaluationRun, Figures]:
-        """Writes log and summary from the journal, each completely or not at all. InputError for a damaged journal,
-        another HarnessError if a file cannot be written.
+        """Writes log and summary from the journal, each completely or not at all.
+
+        Raises InputError for a damaged journal, another HarnessError if a file cannot be written.
 
         breakdowns: returns the results by groups, from the journal.
         """

@@ -39,7 +39,7 @@ Columns = Mapping[str, Labels]
 
 
 def read_engines(logs: Sequence[Path], warn: Callable[[str], None]) -> list[EvaluatedEngine]:
-    """Reads evaluations by their logs or journals; InputError for a log without its journal."""
+    """Reads evaluations by their logs or journals. Raises InputError for a log without its journal."""
     return list(_named_engines([_journal_of_log(log) for log in logs], logs, warn))
 
 
@@ -136,8 +136,9 @@ def score_cache_of(journal: JournalFile, warn: Callable[[str], None]) -> ScoreCa
 def sound_path(name: str, bases: Iterable[str], condition: SoundCondition | None = None) -> str:
     """Path of a listed file on this computer; its name in the list if it is not found here.
 
-    name: as the journal has it. bases: folders in which relative names are looked up. condition: the condition whose
-    label was added to the name.
+    - name: as the journal has it.
+    - bases: folders in which relative names are looked up.
+    - condition: the condition whose label was added to the name.
     """
     if condition is not None:
         name = name.removesuffix(f" @ {condition.label()}")
@@ -199,8 +200,11 @@ def _speech_end_s(path: str) -> float | None:
 
 
 def table_of(engines: Sequence[EvaluatedEngine], target: SweepTarget | None, columns: Columns) -> EnginesTable:
-    """The table of the engines. target: the rate of false accepts at which they are compared. columns: the labels of
-    each column, by kind of list."""
+    """The table of the engines.
+
+    - target: the rate of false accepts at which they are compared.
+    - columns: the labels of each column, by kind of list.
+    """
     first = engines[0]
     header = first.journal.header
     clustered_by, talker = header.talkers.column, talker_of(header.talkers)

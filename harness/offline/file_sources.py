@@ -66,7 +66,7 @@ class CollectedFiles:
 
 
 def collect_files(place: str, encoding: str | None = None) -> CollectedFiles:
-    """The recordings of a folder, a sound file, a pattern, a .zip, a manifest, or `-`; InputError for none.
+    """The recordings of a folder, a sound file, a pattern, a .zip, a manifest, or `-`. Raises InputError for none.
 
     encoding: encoding of a manifest; None for UTF-8.
     """
@@ -101,7 +101,10 @@ def collect_files(place: str, encoding: str | None = None) -> CollectedFiles:
 
 
 def _files_of_names(place: str, names: Sequence[str]) -> CollectedFiles:
-    """The recordings with their folders as a column. InputError for no names, or for one that no list can hold."""
+    """The recordings with their folders as a column.
+
+    Raises InputError for no names, or for one that no list can hold.
+    """
     if not names:
         raise InputError(
             "no sound files were found", place=Place(place), remedy=f"Supported: {', '.join(SOUND_ENDINGS)}"
@@ -155,7 +158,7 @@ def _files_of_zip(place: str) -> CollectedFiles:
 
 
 def _files_of_manifest(place: str, encoding: str | None) -> CollectedFiles:
-    """The recordings of a manifest, with its other columns. InputError for a row without a recording."""
+    """The recordings of a manifest, with its other columns. Raises InputError for a row without a recording."""
     table = read_manifest(place, encoding)
     audio, text = column_of(table.header, AUDIO), column_of(table.header, TEXT)
     if audio is None:
@@ -173,7 +176,7 @@ def _files_of_manifest(place: str, encoding: str | None) -> CollectedFiles:
 
 
 def demand_phrase_ends(files: CollectedFiles) -> None:
-    """InputError for a cell of PHRASE_END that is not a time in seconds. An empty cell means that its end is not
+    """Raises InputError for a cell of PHRASE_END that is not a time in seconds. An empty cell means that its end is not
     known."""
     for name, text in zip(files.names, files.columns.get(PHRASE_END, ()), strict=False):
         try:
@@ -186,7 +189,7 @@ def demand_phrase_ends(files: CollectedFiles) -> None:
 
 
 def demand_columns(column_names: Sequence[str], required: Sequence[str]) -> None:
-    """InputError for a required column that no place has."""
+    """Raises InputError for a required column that no place has."""
     for name in required:
         if name not in column_names:
             columns = sorted(set(column_names))

@@ -47,8 +47,9 @@ _PIECE = 1 << 20
 
 
 class JournalFile:
-    """A journal on disk: its header, its marks, and where its outcomes are (20 bytes of memory each). InputError if
-    there is none, or if a line other than the last is damaged.
+    """A journal on disk: its header, its marks, and where its outcomes are (20 bytes of memory each).
+
+    Raises InputError if there is none, or if a line other than the last is damaged.
 
     - keys: the key of each outcome, ascending; see `key_of`.
     - offsets, lengths: where the line of each begins, and its length, in bytes. If a file has several outcomes, the
@@ -226,10 +227,13 @@ MARK_INTERVAL_S = 10.0
 
 
 class Journal:
-    """A journal that is being written. LogFull or LogError if a line cannot be written; existing lines stay whole.
+    """A journal that is being written.
 
-    earlier: the content that it had when it was reopened; None for a new journal. descriptor: the locked file. end: its
-    length.
+    Raises LogFull or LogError if a line cannot be written; existing lines stay whole.
+
+    - earlier: the content that it had when it was reopened; None for a new journal.
+    - descriptor: the locked file.
+    - end: its length.
     """
 
     def __init__(
@@ -246,7 +250,7 @@ class Journal:
 
     @classmethod
     def create(cls, path: Path, header: JournalHeader, now_s: Callable[[], float] = time.monotonic) -> Self:
-        """A new journal. It replaces a file of that name. InputError if another run is writing it."""
+        """A new journal. It replaces a file of that name. Raises InputError if another run is writing it."""
         descriptor = _open_locked(path, os.O_CREAT)
         journal = cls._begin(path, descriptor, header_line(header), now_s)
         sync_to_disk(path.parent)
@@ -268,8 +272,10 @@ class Journal:
 
     @classmethod
     def reopen(cls, path: Path, header: JournalHeader, now_s: Callable[[], float] = time.monotonic) -> Self:
-        """Continues a journal of the same evaluation, without a torn last line. InputError, with the differences, if
-        it belongs to another evaluation or another run is writing it."""
+        """Continues a journal of the same evaluation, without a torn last line.
+
+        Raises InputError, with the differences, if it belongs to another evaluation or another run is writing it.
+        """
         descriptor = _open_locked(path)  # before reading, since another run could still add lines
         try:
             journal = JournalFile(path)
@@ -386,8 +392,10 @@ class Journal:
 
 
 def _open_locked(path: Path, flags: int = 0) -> int:
-    """Opens a journal for writing, and locks it. The kernel releases the lock when this process ends. InputError if
-    another run has the lock. Returns the file descriptor."""
+    """Opens a journal for writing, and locks it. The kernel releases the lock when this process ends.
+
+    Raises InputError if another run has the lock. Returns the file descriptor.
+    """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o666)
     except OSError as error:

@@ -63,8 +63,9 @@ class Talkers:
     """The talker of each file, or the value of another column that clusters them. Labels in long recordings have it
     themselves, as a trait with the name of the column.
 
-    column: name of the column in the lists; "" if none is used. names: the different values of the column. files: for
-    each kind of list, the index in `names` of the value for each file.
+    - column: name of the column in the lists; "" if none is used.
+    - names: the different values of the column.
+    - files: for each kind of list, the index in `names` of the value for each file.
     """
 
     column: str = ""
@@ -122,8 +123,8 @@ def differences(
 ) -> list[str]:
     """What differs in the settings that decide outcomes, counts or intervals, in words; empty for the same evaluation.
 
-    display_names: what the texts call the two journals. are_shards: whether they should be different shards of the same
-    split.
+    - display_names: what the texts call the two journals.
+    - are_shards: whether they should be different shards of the same split.
     """
     changes: list[str] = []
     first_name, other_name = display_names
@@ -257,8 +258,10 @@ class WorkerUse:
 class MarkLine:
     """A mark.
 
-    at_s: Unix time. duration_s: duration of the sitting so far. why: the reason, for LOST and PARTIAL. used: resources
-    that the sitting used; only in its last mark.
+    - at_s: Unix time.
+    - duration_s: duration of the sitting so far.
+    - why: the reason, for LOST and PARTIAL.
+    - used: resources that the sitting used; only in its last mark.
     """
 
     mark: JournalMark
@@ -283,7 +286,7 @@ def _line(document: Mapping[str, Any]) -> bytes:
 
 
 def has_check(line: bytes) -> bool:
-    """Whether the line has a CRC. ValueError if it is wrong: the line has changed."""
+    """Whether the line has a CRC. Raises ValueError if it is wrong: the line has changed."""
     if not line.startswith(_CHECK_KEY, -_CHECK_BYTES):
         return False
     if not line.endswith(_CHECK % zlib.crc32(line[:-_CHECK_BYTES])):
@@ -296,7 +299,7 @@ def header_line(header: JournalHeader) -> bytes:
 
 
 def header_of(line: bytes) -> JournalHeader:
-    """The header in a line. ValueError if it is not a journal's header, or has a later format."""
+    """The header in a line. Raises ValueError if it is not a journal's header, or has a later format."""
     try:
         document = json.loads(line)
         format_number = document["journal"]
@@ -312,7 +315,7 @@ def mark_line(mark: MarkLine) -> bytes:
 
 
 def mark_of(line: bytes) -> MarkLine:
-    """The mark in a line. ValueError if it is not a mark."""
+    """The mark in a line. Raises ValueError if it is not a mark."""
     try:
         return from_plain(MarkLine, json.loads(line))
     except (TypeError, KeyError) as error:
@@ -349,7 +352,7 @@ def label_rows(labels: Iterable[LabelledPhrase]) -> list[list[Any]]:
 
 
 def labels_of(rows: Iterable[Sequence[Any]]) -> tuple[LabelledPhrase, ...]:
-    """The inverse of `label_rows`. TypeError or ValueError for anything but labels."""
+    """The inverse of `label_rows`. Raises TypeError or ValueError for anything but labels."""
     return tuple(
         LabelledPhrase(start, end, phrase, tuple((name, value) for name, value in traits))
         for start, end, phrase, *traits in rows
@@ -366,7 +369,7 @@ def identity_of(line: bytes) -> tuple[int, int] | None:
 
 
 def outcome_of(line: bytes) -> JournalledOutcome:
-    """The outcome in a line. ValueError if it is not an outcome, or its CRC is wrong."""
+    """The outcome in a line. Raises ValueError if it is not an outcome, or its CRC is wrong."""
     has_check(line)
     try:
         document = json.loads(line)

@@ -65,8 +65,10 @@ class LabelFile:
 
 
 def read_labels(path: str, encoding: str | None = None, tier: str = "") -> LabelFile:
-    """Reads a file of labels. InputError or InputProblems, with the place of each line, for anything but labels, and
-    for labels of one phrase that overlap by half.
+    """Reads a file of labels.
+
+    Raises InputError or InputProblems, with the place of each line, for anything but labels, and for labels of one
+    phrase that overlap by half.
 
     tier: the only tier of a TextGrid that is read; "" for all.
     """
@@ -331,7 +333,7 @@ def _grid_encoding(path: str) -> str | None:
 
 
 class _GridReader:
-    """Takes the values of a TextGrid one by one. InputError if the next value is of another kind."""
+    """Takes the values of a TextGrid one by one. Raises InputError if the next value is of another kind."""
 
     def __init__(self, text: str, file: str) -> None:
         self._file = file
@@ -440,7 +442,7 @@ class LabelsOfRecordings:
                 self._by_name[name] = file, recording
 
     def labels_of(self, files: CollectedFiles) -> tuple[Labels, ...]:
-        """The labels of each recording. InputError if one has none."""
+        """The labels of each recording. Raises InputError if one has none."""
         # One file without names belongs to one recording, whatever both are called.
         is_pair = len(files.names) == 1 and len(self._files) == 1 and not self._files[0].names_recordings
         labels = []
@@ -507,8 +509,10 @@ class LabelsOfRecordings:
 
 
 def _named_recording(labelled_names: Collection[str], name: str) -> str | None:
-    """The name by which labels call a recording; None if they do not. InputError if two of their names may be its.
-    name: that of the recording in its list."""
+    """The name by which labels call a recording; None if they do not.
+
+    Raises InputError if two of their names may be its. name: that of the recording in its list.
+    """
     name = to_nfc(name)  # some file systems and tools write é as two characters
     path = PurePath(name.partition("::")[0])
     endings = ("/".join(path.parts[index:]) for index in range(len(path.parts)))  # the longest first

@@ -66,7 +66,7 @@ def encode_frame(kind: WorkerFrame, content: bytes = b"") -> bytes:
 
 
 class WorkerFrames:
-    """Splits a stream of bytes into frames (kind and content). ValueError for invalid frames."""
+    """Splits a stream of bytes into frames (kind and content). Raises ValueError for invalid frames."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
@@ -92,7 +92,9 @@ class WorkerFrames:
 class FileAnswer:
     """The line for the journal of one file's outcome. The other fields repeat what the run needs from it.
 
-    seconds: length of the audio. rejected: None if the file is not rejected. error: whether the engine reported one.
+    - seconds: length of the audio.
+    - rejected: None if the file is not rejected.
+    - error: whether the engine reported one.
     """
 
     line: bytes
@@ -113,7 +115,7 @@ def encode_answers(answers: Sequence[FileAnswer]) -> bytes:
 
 
 def decode_answers(content: bytes) -> list[FileAnswer]:
-    """The inverse of `encode_answers`. ValueError for anything else, also for a line with a wrong CRC."""
+    """The inverse of `encode_answers`. Raises ValueError for anything else, also for a line with a wrong CRC."""
     head, *lines = content.splitlines(keepends=True)
     if not all(map(has_check, lines)):
         raise ValueError("a line without its CRC")

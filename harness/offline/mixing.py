@@ -68,8 +68,11 @@ class MixRequest:
 
 @frozen
 class PlantedPhrase:
-    """A phrase in a mix. recording: index of the phrase's recording. start, end: of its speech, in samples of the
-    mix."""
+    """A phrase in a mix.
+
+    - recording: index of the phrase's recording.
+    - start, end: of its speech, in samples of the mix.
+    """
 
     recording: int
     start: int
@@ -79,8 +82,11 @@ class PlantedPhrase:
 
 @frozen
 class _Speech:
-    """A phrase, cut to its speech with a margin. start, end: of the speech, in samples. level_dbfs: active speech
-    level."""
+    """A phrase, cut to its speech with a margin.
+
+    - start, end: of the speech, in samples.
+    - level_dbfs: active speech level.
+    """
 
     samples: Samples
     start: int
@@ -128,7 +134,10 @@ class Mixer:
 
     def write(self, folder: Path) -> Iterator[tuple[int, int]]:
         """Writes mix-001.wav with its labels in mix-001.csv, and so on. Yields for each the number of samples and the
-        number of phrases. OSError if a file cannot be written."""
+        number of phrases.
+
+        Raises OSError if a file cannot be written.
+        """
         remaining_samples = round(self.hours * 3600 * self._request.rate_hz)
         number = 0
         pieces = self._background_pieces()
@@ -227,7 +236,7 @@ def _speech(path: str, rate_hz: int) -> _Speech | None:
 
 
 def _path(name: str, folder: str | None) -> str:
-    """Absolute path of a recording. InputError if it is in a store or an archive."""
+    """Absolute path of a recording. Raises InputError if it is in a store or an archive."""
     path = name if folder is None or os.path.exists(name) else os.path.join(folder, name)
     with opened(path):
         return os.path.abspath(path)

@@ -110,7 +110,7 @@ def compute_scores(engine: ScoresSound, blocks: Iterable[npt.NDArray[np.int16]])
 
 
 def join_tracks(parts: Iterable[tuple[ScoreTrack, ...]]) -> tuple[ScoreTrack, ...]:
-    """Joins successive tracks to one per phrase. EngineError if they leave gaps or overlap."""
+    """Joins successive tracks to one per phrase. Raises EngineError if they leave gaps or overlap."""
     tracks_by_phrase: dict[str, list[ScoreTrack]] = {}
     for tracks in parts:
         for track in tracks:
@@ -145,8 +145,10 @@ def spots_in(tracks: Iterable[ScoreTrack], rule: SpotRule) -> tuple[OfflineSpot,
 def detect_spots(
     engine: OfflineEngine, blocks: Iterable[npt.NDArray[np.int16]]
 ) -> tuple[tuple[OfflineSpot, ...], tuple[ScoreTrack, ...]]:
-    """The spots in a whole sound from fresh state, and the scores if the engine has any. EngineError for an engine
-    without wake phrases."""
+    """The spots in a whole sound from fresh state, and the scores if the engine has any.
+
+    Raises EngineError for an engine without wake phrases.
+    """
     if isinstance(engine, ScoresSound):
         rule, tracks = _rule_of(engine.facts), compute_scores(engine, blocks)
         return spots_in(tracks, rule), tracks
@@ -168,8 +170,10 @@ def _rule_of(facts: EngineFacts) -> SpotRule:
 
 
 def check_detection(detection: _Detection) -> _Detection:
-    """The same detection with Python's numbers instead of numpy's, since a journal stores those. EngineError for values
-    that cannot be right, such as a start after the end."""
+    """The same detection with Python's numbers instead of numpy's, since a journal stores those.
+
+    Raises EngineError for values that cannot be right, such as a start after the end.
+    """
     text = detection.phrase if isinstance(detection, OfflineSpot) else detection.text
     try:
         start, end = operator.index(detection.start), operator.index(detection.end)
@@ -208,9 +212,11 @@ def sort_spots(spots: Iterable[OfflineSpot]) -> tuple[OfflineSpot, ...]:
 class SoundInCondition:
     """A file in a sound condition, at the engine's rate: the samples of `Renderer.render`, as 16 bits.
 
-    sha256: hash of the recipe, not of samples. assumed: what was assumed about the length of the file, "" for nothing.
-    stored_length: its length in samples, if that is stored with its scores; the file is then rendered only if `blocks`
-    is called. None if it is not stored. samples: that length, or the length of the rendering.
+    - sha256: hash of the recipe, not of samples.
+    - assumed: what was assumed about the length of the file, "" for nothing.
+    - stored_length: its length in samples, if that is stored with its scores; the file is then rendered only if
+      `blocks` is called. None if it is not stored.
+    - samples: that length, or the length of the rendering.
     """
 
     def __init__(
@@ -233,8 +239,11 @@ class SoundInCondition:
 
 
 class PaddedSound:
-    """A sound with silence after it, which only the engine hears. samples: length without that silence. sha256: hash of
-    the sound and the silence; "" if the hash of the sound is not known."""
+    """A sound with silence after it, which only the engine hears.
+
+    - samples: length without that silence.
+    - sha256: hash of the sound and the silence; "" if the hash of the sound is not known.
+    """
 
     def __init__(self, sound: OpenSound | SoundInCondition, tail_s: float, engine_rate_hz: int) -> None:
         self._sound, self._tail = sound, np.zeros(round(tail_s * engine_rate_hz), np.int16)
@@ -263,8 +272,8 @@ def _compares_tail(file: ListedFile) -> bool:
 class FilePlayer:
     """An engine that plays files one by one, each from fresh state.
 
-    cache: where scores are stored; None for an engine without them. cached_s, cached_files: seconds of audio and number
-    of files whose stored scores were used.
+    - cache: where scores are stored; None for an engine without them.
+    - cached_s, cached_files: seconds of audio and number of files whose stored scores were used.
     """
 
     def __init__(self, engine: OfflineEngine, evaluation: Evaluation, cache: ScoreCache | None = None) -> None:
@@ -303,7 +312,7 @@ class FilePlayer:
         raise AssertionError("a file is tried at least once")
 
     def _demand_length(self, file: ListedFile, sound: _PlayedSound) -> None:
-        """UnusableSound for a file that is empty, shorter than its lead-in, or shorter than its labels say."""
+        """Raises UnusableSound for a file that is empty, shorter than its lead-in, or shorter than its labels say."""
         if not sound.samples:
             raise UnusableSound(RejectReason.EMPTY, "")
         length_s = sound.samples / sound.rate_hz
@@ -423,8 +432,8 @@ def _wants_sound(file: ListedFile) -> bool:
 
 
 def _demand_no_silence(file: ListedFile, constant: ConstantStretches) -> None:
-    """UnusableSound if all samples of a file are equal, and it would count as a miss. To be called once its blocks were
-    read."""
+    """Raises UnusableSound if all samples of a file are equal, and it would count as a miss. To be called once its
+    blocks were read."""
     value = constant.values.get(0)
     if value is not None and _wants_sound(file):
         raise UnusableSound(RejectReason.SILENT, f"every sample is {value}")
@@ -475,8 +484,8 @@ def _transcribe(engine: Understands, evaluation: Evaluation, sound: _PlayedSound
 def read_reference(path: str) -> str:
     """The words of a reference: UTF-8, without a byte order mark, with runs of white space as one blank.
 
-    path: path of the text, or INLINE followed by the text itself. UnusableSound with the reason REFERENCE if the file
-    cannot be read, is not text, is empty or is too long.
+    path: path of the text, or INLINE followed by the text itself. Raises UnusableSound with the reason REFERENCE if the
+    file cannot be read, is not text, is empty or is too long.
     """
     if path.startswith(INLINE):
         return path.removeprefix(INLINE)

@@ -139,7 +139,7 @@ class WorkerProcess:
         del self._out[:sent]
 
     def read_messages(self) -> list[tuple[WorkerFrame, bytes]] | None:
-        """Messages that have arrived; None if the pipe has ended. ValueError for invalid messages."""
+        """Messages that have arrived; None if the pipe has ended. Raises ValueError for invalid messages."""
         try:
             piece = os.read(self.answers_fd, _PIECE)
         except BlockingIOError:
@@ -194,8 +194,12 @@ EXIT_WAIT_S = 2.0
 
 @frozen
 class WorkerLimits:
-    """Limits on the workers. hang_after_s: time allowed for a file beyond what its length explains. load_within_s: time
-    allowed for an engine to load. nice: number that is added to the workers' niceness, which lowers their priority."""
+    """Limits on the workers.
+
+    - hang_after_s: time allowed for a file beyond what its length explains.
+    - load_within_s: time allowed for an engine to load.
+    - nice: number that is added to the workers' niceness, which lowers their priority.
+    """
 
     hang_after_s: float = HANG_AFTER_S
     load_within_s: float = 300.0
@@ -238,8 +242,9 @@ class _Pipe(Enum):
 class WorkerPool:
     """The workers of a run. Its loop calls `step` repeatedly and handles what that returns.
 
-    workers: those that have not ended. facts: of their engine; None until the first worker has loaded it. report_line:
-    takes lines for people.
+    - workers: those that have not ended.
+    - facts: of their engine; None until the first worker has loaded it.
+    - report_line: takes lines for people.
     """
 
     def __init__(
@@ -378,7 +383,10 @@ class WorkerPool:
     def _handle_message(
         self, worker: WorkerProcess, kind: WorkerFrame, content: bytes
     ) -> list[FilesAnswered | LostWorker]:
-        """Handles one message of a worker; returns its event, if it is one. ValueError for an invalid message."""
+        """Handles one message of a worker; returns its event, if it is one.
+
+        Raises ValueError for an invalid message.
+        """
         match kind:
             case WorkerFrame.READY:
                 self.facts = self.facts or from_plain(EngineFacts, json.loads(content))
@@ -420,8 +428,10 @@ class WorkerPool:
         return taken_s > self._limits.hang_after_s + HANG_FACTOR * length_s / (self.speed or 1.0)
 
     def _replace_lost(self, worker: WorkerProcess, reason: RejectReason, ending: str = "") -> LostWorker:
-        """Ends a worker and starts another one. EngineError if no worker can be started. ending: how it ended, if that
-        is known."""
+        """Ends a worker and starts another one.
+
+        Raises EngineError if no worker can be started. ending: how it ended, if that is known.
+        """
         suspect = worker.current_position
         if worker.state is not WorkerState.READY:
             return self._failed_start(worker, reason, ending)

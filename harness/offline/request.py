@@ -163,8 +163,10 @@ class EvaluationRequest:
         return (*self.oov, *self.outside, *self.long)
 
     def evaluation(self, task: Task, cache: str) -> Evaluation:
-        """The settings that decide outcomes, for one task. cache: folder of stored scores; "" for none. InputError for
-        a file of conditions with mistakes."""
+        """The settings that decide outcomes, for one task. cache: folder of stored scores; "" for none.
+
+        Raises InputError for a file of conditions with mistakes.
+        """
         conditions: tuple[SoundCondition, ...] = ()
         if self.conditions:
             from harness.scenario.conditions import load_conditions  # imported here: slow
@@ -182,8 +184,8 @@ class EvaluationRequest:
         )
 
     def demand_fit(self, task: str, facts: EngineFacts) -> None:
-        """InputError if this kind of engine does not fit the lists or options. task: name of the task as the user gave
-        it."""
+        """Raises InputError if this kind of engine does not fit the lists or options. task: name of the task as the
+        user gave it."""
         name = f"{task} is {_ENGINE_NOUNS[facts.kind]}"
         if facts.kind is EngineKind.FRAME:
             raise InputError(
@@ -223,8 +225,9 @@ class EvaluationRequest:
 class PageOptions:
     """Files to write from the results.
 
-    report: name of an HTML page; "" for none. junit: name of an XML file; "" for none. audio: where the page gets its
-    sounds from (`embed`, `beside` or `none`).
+    - report: name of an HTML page; "" for none.
+    - junit: name of an XML file; "" for none.
+    - audio: where the page gets its sounds from (`embed`, `beside` or `none`).
     """
 
     report: str = ""
@@ -282,7 +285,7 @@ class DeclaredLimits:
     on: LimitBasis = LimitBasis.BOUND
 
     def demand_figures(self, request: EvaluationRequest) -> None:
-        """InputError for a limit on a result that this evaluation cannot have."""
+        """Raises InputError for a limit on a result that this evaluation cannot have."""
         if self.false_accepts_per_hour is not None and not (request.without_phrase or request.count_in_vocabulary):
             raise InputError("--max-fa-per-hour needs out-of-vocabulary files", remedy="Add --oov or --out")
         if self.false_rejects_percent is not None and not (request.with_phrase or request.referenced):
@@ -380,7 +383,7 @@ class SweepRequest:
     def files(self, log_files: Sequence[Path]) -> Iterator[Path]:
         """The files that a sweep may write; none if it is not wanted.
 
-        InputError if their folder does not exist, or if one would replace a file of the log.
+        Raises InputError if their folder does not exist, or if one would replace a file of the log.
         """
         if not self.prefix:
             return
@@ -404,7 +407,7 @@ class SweepRequest:
                 raise InputError(f"{option} can be used with only one engine", remedy="Use a single -t")
 
     def check_consistent(self, request: EvaluationRequest, *, several: bool) -> None:
-        """InputError if the options do not fit each other or the evaluation.
+        """Raises InputError if the options do not fit each other or the evaluation.
 
         several: whether several engines are compared. That is at equal false accepts, so --target-fa-per-hour applies
         to them even without a sweep.

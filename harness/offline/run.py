@@ -51,8 +51,9 @@ class RunProgress:
 class RunPace:
     """Counts and times of a run so far, by the run's clock.
 
-    done, rejected, errors: numbers of files in this sitting. audio_s: seconds of audio in the usable ones. partial:
-    whether the run was stopped.
+    - done, rejected, errors: numbers of files in this sitting.
+    - audio_s: seconds of audio in the usable ones.
+    - partial: whether the run was stopped.
     """
 
     def __init__(self, files: int, began_s: float) -> None:
@@ -144,7 +145,8 @@ class FileQueue:
     Files are taken from windows of 100,000, the longest of each window first: long files at the end would leave other
     workers idle. The rough length of a file is looked up only when its window begins.
 
-    due: True for each position that is to be played, shape (len(files),). done_s: rough length of the finished files.
+    - due: True for each position that is to be played, shape (len(files),).
+    - done_s: rough length of the finished files.
     """
 
     def __init__(self, files: Sequence[ListedFile], due: Sequence[bool] | np.ndarray[tuple[int], np.dtype[np.bool_]]):
@@ -314,10 +316,9 @@ def run(
 ) -> RunPace:
     """Plays the files without an outcome in the journal, and closes it: COMPLETE, or PARTIAL after a stop.
 
-    stop: once it is set, no more files are handed out, and those being played have 2 s. while_loading: called once,
-    while workers load their engines.
-
-    on_line: takes lines for people, such as a damaged cache entry.
+    - stop: once it is set, no more files are handed out, and those being played have 2 s.
+    - while_loading: called once, while workers load their engines.
+    - on_line: takes lines for people, such as a damaged cache entry.
 
     Raises the engine's own error if it does not load, LogFull and LogError of the journal, and whatever a callback
     raises. Workers have ended when it returns or raises.
@@ -345,9 +346,10 @@ class ActiveRun:
     """A run, from the moment when its engine has loaded. It hands out files, journals the answers, and replays the
     files of lost workers.
 
-    earlier: the journal with the outcomes of earlier sittings; None without. proven: whether the engine has already
-    played a file elsewhere. If so, it is not at fault when it ends on each of the first files. pace: counts and times
-    so far.
+    - earlier: the journal with the outcomes of earlier sittings; None without.
+    - proven: whether the engine has already played a file elsewhere. If so, it is not at fault when it ends on each of
+      the first files.
+    - pace: counts and times so far.
     """
 
     def __init__(

@@ -141,7 +141,7 @@ def _pieces(
 
 
 def _decode(content: bytes, fingerprint: str, file_sha256: str) -> tuple[ScoreTrack, ...]:
-    """The tracks in an entry. ValueError, with the reason, unless `_pieces` made the entry for this file."""
+    """The tracks in an entry. Raises ValueError, with the reason, unless `_pieces` made the entry for this file."""
     if len(content) < _PREAMBLE.size + _CRC.size:
         raise ValueError("cut off")
     magic, version, length = _PREAMBLE.unpack_from(content)

@@ -69,8 +69,10 @@ class SessionStimuli:
         return tuple(sorted(play_by_id.values(), key=lambda play: self.start_rows[play.row.play_id]))
 
     def sound(self, play: Play, renders: Renders) -> Waveform:
-        """The sound that was played: rendered again sample for sample, or else its clip (16 bits). LogError if there
-        is neither."""
+        """The sound that was played: rendered again sample for sample, or else its clip (16 bits).
+
+        Raises LogError if there is neither.
+        """
         reason = "the result differs: a voice or a recording has changed"
         try:
             stimulus = renders.render(play.trial.recipe)
@@ -88,8 +90,10 @@ class SessionStimuli:
 
 
 def read_stimuli(folder: Path) -> SessionStimuli:
-    """Reads a session from its folder, also while it runs. LogError if the log cannot be read; InputError if it has no
-    listening trials."""
+    """Reads a session from its folder, also while it runs.
+
+    Raises LogError if the log cannot be read. Raises InputError if it has no listening trials.
+    """
     stimuli: SessionStimuli | None = None
     figures = WakeFigures()
     with LogReader(folder) as reader:
@@ -127,8 +131,8 @@ def detect_in_session(
 ) -> tuple[dict[str, OfflineDetections], dict[str, str]]:
     """What an engine detects in each stimulus, by play_id; and why other stimuli were left out, by play_id.
 
-    continuous: one engine state over all stimuli in playing order, as for a device. InputError for an engine without
-    wake phrases; EngineError if a continuous run fails.
+    continuous: one engine state over all stimuli in playing order, as for a device. Raises InputError for an engine
+    without wake phrases. Raises EngineError if a continuous run fails.
     """
     if not isinstance(engine, ScoresSound | SpotsPhrases):
         raise InputError(

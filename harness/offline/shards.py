@@ -63,7 +63,7 @@ MIN_TIMED_S = 0.001
 
 
 def demand_one_evaluation(journals: Sequence[JournalFile], *, partial: bool) -> None:
-    """InputError unless these are all shards of one evaluation, each once and complete. partial: shards may be
+    """Raises InputError unless these are all shards of one evaluation, each once and complete. partial: shards may be
     missing or incomplete, but none may occur twice."""
     first = journals[0]
     for other in journals[1:]:

@@ -39,7 +39,7 @@ class SoundPrediction:
 def read_sound_list(path: Path) -> dict[str, Path]:
     """The files of a list, by id: CSV with the columns id and audio. Other columns are groups, such as the voice.
 
-    Relative names are looked up in the current folder, then in the list's. InputProblems with each missing file.
+    Relative names are looked up in the current folder, then in the list's. Raises InputProblems with each missing file.
     """
     groups = read_groups(path, case_counts=True)
     columns = {grouping.name: grouping.labels for grouping in groups.groupings}
@@ -65,8 +65,10 @@ def read_sound_list(path: Path) -> dict[str, Path]:
 
 
 def predictions(task: Task, sounds: dict[str, Path], *, resample: bool) -> Iterator[SoundPrediction]:
-    """Loads the engine and yields a prediction for each sound, in their order. InputError for a wake engine; raises the
-    engine's own error if it does not load."""
+    """Loads the engine and yields a prediction for each sound, in their order.
+
+    Raises InputError for a wake engine; raises the engine's own error if it does not load.
+    """
     with closing(load_engine(task)) as engine:
         if engine.facts.kind is EngineKind.WAKE:
             raise InputError(

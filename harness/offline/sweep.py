@@ -35,8 +35,10 @@ MAX_NAMED_FILES = 3
 
 
 def demand_scores(facts: EngineFacts, evaluation: Evaluation) -> SpotRule:
-    """The rule by which an engine's scores become spots. InputError for an engine without scores, or if scores are not
-    stored."""
+    """The rule by which an engine's scores become spots.
+
+    Raises InputError for an engine without scores, or if scores are not stored.
+    """
     if facts.rule is None:
         raise InputError(
             f"{evaluation.task.engine} reports no scores, so its thresholds cannot be swept",
@@ -64,8 +66,9 @@ def sweep_of(
 ) -> Sweep:
     """Counts at every threshold, from outcomes with the names of their files.
 
-    refractory_ms: refractory time; None for that of the run. phrase: the only phrase that counts; None for all.
-    InputError, with some names, if files have no stored scores. The cache reports damaged entries.
+    - refractory_ms: refractory time; None for that of the run.
+    - phrase: the only phrase that counts; None for all. Raises InputError, with some names, if files have no stored
+      scores. The cache reports damaged entries.
     """
     facts = header.facts
     rule = demand_scores(facts, header.evaluation)
@@ -106,7 +109,9 @@ def _file_name(phrase: str) -> str:
 
 
 class SweepRun:
-    """The sweep of a complete journal with stored scores: its counts and files. InputError if scores are missing.
+    """The sweep of a complete journal with stored scores: its counts and files.
+
+    Raises InputError if scores are missing.
 
     - warn: takes warnings.
     - dev_sweep: the sweep of the development lists, after `develop`.
@@ -127,7 +132,10 @@ class SweepRun:
 
     def develop(self, listing: Listing, play: PlayFiles, talkers: Talkers) -> bool:
         """Evaluates the development lists with the settings of the reported ones. Returns whether a file or the engine
-        had a fault. InputError if a list has no usable file; KeyboardInterrupt if the run was stopped."""
+        had a fault.
+
+        Raises InputError if a list has no usable file. Raises KeyboardInterrupt if the run was stopped.
+        """
         header, path = self._header, self._journal.path
         path = path.with_name(f"{path.stem}.dev{path.suffix}")
 

@@ -41,8 +41,9 @@ def wake_totals(
     """The totals of a log by their keys, in the log's order. Ratios and WER are per cent. Rates without data are left
     out.
 
-    lines: number of lines with each key. hours: hours in which false accepts were counted. words: sums over the STT
-    lines. Source: seed snsr-eval-batch, log file format.
+    - lines: number of lines with each key.
+    - hours: hours in which false accepts were counted.
+    - words: sums over the STT lines. Source: seed snsr-eval-batch, log file format.
     """
 
     def count(*keys: str) -> int:
@@ -359,7 +360,7 @@ def hours_text(seconds: float) -> str:
 
 
 def seconds_of(hours: str) -> float:
-    """Seconds of H:MM:SS.sss. ValueError for another form."""
+    """Seconds of H:MM:SS.sss. Raises ValueError for another form."""
     parts = hours.strip().split(":")
     if len(parts) != 3:
         raise ValueError(f"{hours!r} is not H:MM:SS.sss")

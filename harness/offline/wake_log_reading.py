@@ -80,10 +80,12 @@ def has_escaped_names(path: Path, name: str) -> bool:
 
 
 def entries(path: Path, name: str, *, escaped: bool) -> Iterator[tuple[int, WakeLogLine]]:
-    """The entries of a log, each with the byte at which its line begins. OSError if it cannot be read, InputError with
-    the line if a line is invalid.
+    """The entries of a log, each with the byte at which its line begins.
 
-    name: name of the log in errors. escaped: whether names are escaped, from `has_escaped_names`.
+    Raises OSError if it cannot be read, InputError with the line if a line is invalid.
+
+    - name: name of the log in errors.
+    - escaped: whether names are escaped, from `has_escaped_names`.
     """
     with path.open("rb") as file:
         yield from _entries(_lines(file, name), name, escaped=escaped)
@@ -98,7 +100,7 @@ def entry_at(path: Path, line_offset: int, *, escaped: bool) -> WakeLogLine | No
 
 
 def read(text: str, name: str = "log") -> WakeLog:
-    """A whole log. InputError with the line that cannot be read."""
+    """A whole log. Raises InputError with the line that cannot be read."""
     lines = text.split("\n")
     escaped = any(line.rstrip("\r") == _ESCAPED_NAMES_LINE for line in lines)
     events: list[WakeLogEvent] = []
@@ -126,7 +128,7 @@ def without_events(
 
 
 def demand_numbers(log: WakeLog, name: str) -> None:
-    """InputError if an INFO line that totals depend on has no number."""
+    """Raises InputError if an INFO line that totals depend on has no number."""
     try:
         for part in ("inv", "oov", "inv/oov"):
             if not 0 <= log.seconds(part) < math.inf:
@@ -148,8 +150,10 @@ def unescaped(text: str) -> str:
 
 
 def _lines(file: BinaryIO, name: str) -> Iterator[tuple[int, str]]:
-    """Lines, whatever their line ends, each with the byte at which it begins. InputError for a line that is too
-    long."""
+    """Lines, whatever their line ends, each with the byte at which it begins.
+
+    Raises InputError for a line that is too long.
+    """
     offset, number = file.tell(), 0
     while line := file.readline(MAX_LINE_CHARS):
         number += 1
@@ -168,8 +172,10 @@ def _lines(file: BinaryIO, name: str) -> Iterator[tuple[int, str]]:
 
 
 def _line_patterns(name: Callable[[str], str], first: str) -> dict[str, re.Pattern[str]]:
-    """The regular expression of each key's lines. name: returns the expression for a quoted text, as a group with the
-    name that it is given. first: the expression for a file name that an unquoted reference may follow.
+    """The regular expression of each key's lines.
+
+    - name: returns the expression for a quoted text, as a group with the name that it is given.
+    - first: the expression for a file name that an unquoted reference may follow.
     """
     span = rf"{name('file')} +(?P<start>{_NUMBER}) +(?P<end>{_NUMBER}) +{name('phrase')}"
     forms = {
@@ -211,7 +217,9 @@ def _entries(lines: Lines, name: str, *, escaped: bool) -> Iterator[tuple[int, W
 
 def _parse_entry(line: str, line_match: re.Match[str] | None, clean: Callable[[str], str]) -> WakeLogLine:
     """The entry in a line. line_match: match of the line with the expression of its key; None if there is none.
-    ValueError for an invalid line."""
+
+    Raises ValueError for an invalid line.
+    """
     key, _, detail = line.partition(" ")
     if line_match is not None:
         return _parse_event(key, line_match, clean)
@@ -275,7 +283,7 @@ def _unreadable(problem: str, place: Place) -> InputError:
 
 
 def _parse_total(key: str, detail: str) -> TotalLine:
-    """The total in a line: its first number, with or without a unit behind it. ValueError for another detail."""
+    """The total in a line: its first number, with or without a unit behind it. Raises ValueError for another detail."""
     number = re.match(rf"\s*({_NUMBER})", detail)
     if number is None:
         raise ValueError("a total has no number")
@@ -287,7 +295,10 @@ def _parse_total(key: str, detail: str) -> TotalLine:
 
 
 def _parse_event(key: str, line_match: re.Match[str], clean: Callable[[str], str]) -> WakeLogEvent:
-    """The event in a matched line. clean: turns a quoted text into the original. ValueError for an invalid count."""
+    """The event in a matched line. clean: turns a quoted text into the original.
+
+    Raises ValueError for an invalid count.
+    """
     groups = line_match.groupdict()
     file, extras = clean(groups["file"]), _parse_extras(groups["extras"])
 

@@ -52,7 +52,8 @@ _PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 class Worker:
     """Plays files with the engine, and sends their outcomes to the run.
 
-    answers_fd: descriptor of the pipe for messages. counter: shared memory, see `BEGUN`.
+    - answers_fd: descriptor of the pipe for messages.
+    - counter: shared memory, see `BEGUN`.
     """
 
     def __init__(self, answers_fd: int, counter: mmap.mmap, evaluation: Evaluation) -> None:

@@ -141,7 +141,9 @@ class Desk:
         """Labels the current item, and shows the next or the explanation of an exercise.
 
         Returns False without an item, while an explanation is shown, or if the rater must hear the response first.
-        sub_flags: added to those of the draft, as far as the category allows them. aid_path: path in the decision aid.
+
+        - sub_flags: added to those of the draft, as far as the category allows them.
+        - aid_path: path in the decision aid.
         """
         item = self._item_to_label()
         if item is None:

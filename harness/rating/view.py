@@ -52,7 +52,11 @@ class Draft:
 
 @frozen
 class ExerciseResult:
-    """The answer to an exercise. category: the one that the rater chose. right: whether the exercise accepts it."""
+    """The answer to an exercise.
+
+    - category: the one that the rater chose.
+    - right: whether the exercise accepts it.
+    """
 
     exercise: Exercise
     category: Category

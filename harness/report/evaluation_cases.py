@@ -129,7 +129,11 @@ def _score_track(error: FileError, journal: JournalFile, scores: ScoreCache | No
 
 
 class EvaluationCases:
-    """The cases of one evaluation. number: place of the evaluation on the page. max_listed: of each kind."""
+    """The cases of one evaluation.
+
+    - number: place of the evaluation on the page.
+    - max_listed: of each kind.
+    """
 
     def __init__(self, engine: EvaluatedEngine, number: int, sounds: PageSounds, max_listed: int = MAX_LISTED) -> None:
         self._engine, self._number, self._sounds, self._max_listed = engine, number, sounds, max_listed

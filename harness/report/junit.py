@@ -238,8 +238,12 @@ class _ReportBuilder:
         events: dict[int, UnmatchedWake],
         limits: list[DeclaredLimit],
     ) -> Case:
-        """A case of a listening trial. play: None if the trial does not count at this device. events: the device's
-        unmatched events by their number. limits: those of the device."""
+        """A case of a listening trial.
+
+        - play: None if the trial does not count at this device.
+        - events: the device's unmatched events by their number.
+        - limits: those of the device.
+        """
         if play is None:
             cause = trial.counting.cause if trial.counting else ""
             outcome = Outcome.INTERRUPTED if trial.outcome is Outcome.COUNTED else trial.outcome

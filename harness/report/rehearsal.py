@@ -120,8 +120,11 @@ class _QueryCounts:
     answered: int = 0
 
     def add(self, trial: Trial, device: SimulatedDevice, draw: float, attended: bool) -> None:
-        """Adds a trial. draw: a number from 0 to 1, which decides how often the query fails. attended: whether a person
-        is present."""
+        """Adds a trial.
+
+        - draw: a number from 0 to 1, which decides how often the query fails.
+        - attended: whether a person is present.
+        """
         unassessed = trial.evidence is Evidence.NONE
         probability = 1 - device.missed_share if unassessed else device.understood_share
         attempts, succeeded = _draw_attempts(probability, trial.reprompt.max_attempts, draw)
@@ -335,7 +338,8 @@ class Rehearsal:
 def _draw_attempts(probability: float, max_attempts: int, draw: float) -> tuple[int, bool]:
     """The number of attempts at a query, and whether the last one succeeded.
 
-    probability: probability that an attempt succeeds. draw: a number from 0 to 1, which decides the result.
+    - probability: probability that an attempt succeeds.
+    - draw: a number from 0 to 1, which decides the result.
     """
     failure = 1 - probability
     if failure <= 0:

@@ -163,7 +163,8 @@ class PageSounds:
         """Stores a sound in the page, or as file_name in the folder beside it. In the page, only as long as there is
         room.
 
-        samples: mono, full scale 1. gone: see `HeardSound`.
+        - samples: mono, full scale 1.
+        - gone: see `HeardSound`.
         """
         source = ""
         if self.storage is SoundStorage.BESIDE:
@@ -213,7 +214,11 @@ def aligned_blocks(trial: TranscribedTrial) -> list[AlignedBlock]:
 def session_cases(
     session: WholeSession, rated: SessionRatings | None, folder: SessionFolder, number: int, sounds: PageSounds
 ) -> Iterator[Cases]:
-    """The cases of a session by kind. rated: None without judgments. number: that of the session on the page."""
+    """The cases of a session by kind.
+
+    - rated: None without judgments.
+    - number: that of the session on the page.
+    """
 
     def first_cases(id: str, title: str, entries: Sequence[T], as_case: Callable[[T], ListedCase]) -> Cases:
         return Cases(f"{id}-{number}", title, tuple(as_case(entry) for entry in entries[:MAX_LISTED]), len(entries))

@@ -44,10 +44,11 @@ _SPOKEN = (TrialKind.WAKE, TrialKind.COMMAND)
 def wake_log(
     session: WholeSession, device: str, *, reviewed: bool = False, command_line: str = "", words: bool = False
 ) -> WakeLog:
-    """The log of one device. reviewed: whether reviews, not only the rules, decide what is a false accept.
+    """The log of one device.
 
-    words: whether a command becomes an STT line with word counts, if the device reports its words. If not, it becomes a
-    CMD line.
+    - reviewed: whether reviews, not only the rules, decide what is a false accept.
+    - words: whether a command becomes an STT line with word counts, if the device reports its words. If not, it becomes
+      a CMD line.
     """
     return _LogBuilder(session, device, reviewed, words).log(command_line)
 

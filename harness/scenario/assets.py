@@ -40,7 +40,7 @@ ListedRecording = tuple[str, RecordingFacts, Place]
 
 
 def read_list(path: Path) -> tuple[ListedRecording, ...]:
-    """The rows of a list, in order; InputError with file and line for the first mistake.
+    """The rows of a list, in order. Raises InputError with file and line for the first mistake.
 
     Its columns are PATH, PHRASE_END and any others; those of Common Voice and Kaldi have other names.
     """
@@ -80,7 +80,7 @@ def phrase_end_s(path: Path) -> float | None:
 
 
 def check_columns(header: Sequence[str], place: Place) -> None:
-    """InputError for a column that a list of recordings cannot have."""
+    """Raises InputError for a column that a list of recordings cannot have."""
     for column in header:
         # A column that places the talker clashes only if the matrix has the same axis.
         if column in get_args(AxisName) and column not in PLACING_AXES:
@@ -92,7 +92,7 @@ def check_columns(header: Sequence[str], place: Place) -> None:
 
 
 def _parse_phrase_end(cell: str, place: Place) -> float | None:
-    """The end of a phrase in s from a cell in ms; None for an empty cell. InputError for anything else."""
+    """The end of a phrase in s from a cell in ms; None for an empty cell. Raises InputError for anything else."""
     if not cell:
         return None
     try:

@@ -232,7 +232,9 @@ _ABILITIES: dict[tuple[str, ...], tuple[str, str]] = {
 
 
 def load_bench(path: Path | str, *, is_measured: bool = True) -> Bench:
-    """The bench of a file, with its profiles. InputProblems with every mistake; InputError if the file is not YAML.
+    """The bench of a file, with its profiles.
+
+    Raises InputProblems with every mistake. Raises InputError if the file is not YAML.
 
     is_measured: False for a command that measures its levels or chimes anew, so that the files with them need not be
     usable. The bench is then without chimes.

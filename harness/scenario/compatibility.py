@@ -60,7 +60,8 @@ REMEDIES: dict[Need, str] = {
 
 
 def check_compatibility(scenario: Scenario, bench: Bench) -> None:
-    """InputProblems if the scenario names something that the bench lacks; then UnmetNeed for the first unmet need."""
+    """Raises InputProblems if the scenario names something that the bench lacks; then UnmetNeed for the first unmet
+    need."""
     findings = Findings(scenario.path, _read_tree(scenario))
     devices = _check_devices(scenario, bench, findings)
     _check_positions(scenario, bench, findings)
@@ -87,7 +88,7 @@ def check_compatibility(scenario: Scenario, bench: Bench) -> None:
 def _demand_reports(
     trial: TrialTemplate, scenario: Scenario, bench: Bench, key_path: KeyPath, findings: Findings
 ) -> None:
-    """UnmetNeed if the devices do not report what the trial needs."""
+    """Raises UnmetNeed if the devices do not report what the trial needs."""
     place = findings.place(key_path)
     if not trial.kind.asks:
         _demand_wake_events(trial, bench, place)
@@ -106,7 +107,7 @@ def _demand_reports(
 
 
 def _demand_wake_events(trial: TrialTemplate, bench: Bench, place: Place) -> None:
-    """UnmetNeed if a listening device reports no wake events, or cannot be reached by the route of the trial."""
+    """Raises UnmetNeed if a listening device reports no wake events, or cannot be reached by the route of the trial."""
     listening = listening_devices(trial, bench)
     if not listening:
         problem = f"the trial {trial.id!r} counts wake events, but no device on the bench {bench.id!r} reports any"
@@ -119,7 +120,7 @@ def _demand_wake_events(trial: TrialTemplate, bench: Bench, place: Place) -> Non
 
 
 def _demand_route(trial: TrialTemplate, device: Device, place: Place) -> None:
-    """UnmetNeed if sound cannot reach the device by the route of the trial."""
+    """Raises UnmetNeed if sound cannot reach the device by the route of the trial."""
     if trial.route is Route.INJECTION and not (device.connection and device.connection.injects):
         driver = device.connection.driver if device.connection else "none"
         problem = f"the trial {trial.id!r} injects sound into {device.id!r}, whose connection ({driver}) cannot inject"
@@ -127,7 +128,7 @@ def _demand_route(trial: TrialTemplate, device: Device, place: Place) -> None:
 
 
 def _demand_state(trial: TrialTemplate, device: Device, place: Place) -> None:
-    """UnmetNeed if only the device could report the effect of the query, and it reports no state."""
+    """Raises UnmetNeed if only the device could report the effect of the query, and it reports no state."""
     check = trial.effect
     if check is None or not check.state or check.question:
         return
@@ -138,7 +139,7 @@ def _demand_state(trial: TrialTemplate, device: Device, place: Place) -> None:
 
 
 def _demand_intents(trial: TrialTemplate, scenario: Scenario, device: Device, bench: Bench, place: Place) -> None:
-    """UnmetNeed if nothing shows what the device understood (or heard, if that decides), or no sound reaches it."""
+    """Raises UnmetNeed if no sound reaches the device, or nothing shows what it understood (or heard, if that decides)."""
     reported = device.reports
     evidence = trial.evidence or scenario.defaults.evidence
     rule = trial.reprompt or scenario.defaults.reprompt
@@ -171,7 +172,8 @@ def _demand_intents(trial: TrialTemplate, scenario: Scenario, device: Device, be
 
 
 def _demand_evidence(trial: TrialTemplate, scenario: Scenario, device: Device, bench: Bench, place: Place) -> None:
-    """UnmetNeed if nothing shows whether the first query was understood, or what the follow-up was answered with."""
+    """Raises UnmetNeed if nothing shows whether the first query was understood, or what the follow-up was answered
+    with."""
     reported = device.reports
     evidence = trial.evidence or scenario.defaults.evidence
     asks_operator = evidence is Evidence.OPERATOR or (

@@ -61,7 +61,8 @@ class ConditionsKeys(Keys):
 def load_conditions(path: Path | str) -> tuple[SoundCondition, ...]:
     """The conditions of a file, in the order of its axes, each once.
 
-    InputProblems with every mistake; InputError if the file is not YAML."""
+    Raises InputProblems with every mistake. Raises InputError if the file is not YAML.
+    """
     path = Path(path)
     _, content, findings = read_content(path, FileKind.CONDITIONS, ConditionsKeys, allows_null)
     matrix = ScenarioReader(path, content, findings, {}).matrix()

@@ -85,7 +85,7 @@ _NO_ASSETS: Mapping[str, Path] = MappingProxyType({})
 
 
 def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_ASSETS) -> Scenario:
-    """The scenario of a file. InputProblems with every mistake; InputError if the file is not YAML.
+    """The scenario of a file. Raises InputProblems with every mistake. Raises InputError if the file is not YAML.
 
     extra_assets: further asset roots by name (absolute folders); they override those of the file.
     """
@@ -341,7 +341,11 @@ class ScenarioReader:
         return template
 
     def _refuse_varied(self, keys: Keys, axes: Iterable[AxisName], noun: str, key_path: KeyPath) -> None:
-        """Notes keys that the matrix sets for every trial. axes: those that make a difference. noun: of the entry."""
+        """Notes keys that the matrix sets for every trial.
+
+        - axes: those that make a difference.
+        - noun: of the entry.
+        """
         for axis in set(axes) & set(self._matrix_axes):
             key = "level_dbfs" if axis == "level_spl" else axis  # the matrix has the level in either unit
             if key in keys.model_fields_set:

@@ -66,7 +66,9 @@ class PackedFile:
 class PackManifest:
     """The first member of an archive: what the archive contains.
 
-    harness: version of the harness that packed it. rows, clips: number of each. sealed: whether every row has its hash.
+    - harness: version of the harness that packed it.
+    - rows, clips: number of each.
+    - sealed: whether every row has its hash.
     """
 
     harness: str
@@ -85,7 +87,8 @@ _MANIFESTS: TypeAdapter[PackManifest] = TypeAdapter(PackManifest)
 class UnpackLimits:
     """Limits on what an archive may extract to.
 
-    bytes: largest total size of its files. ratio: largest ratio of that to the size of the archive, above 10 MB.
+    - bytes: largest total size of its files.
+    - ratio: largest ratio of that to the size of the archive, above 10 MB.
     """
 
     bytes: int = 20_000_000_000

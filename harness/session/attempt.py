@@ -53,7 +53,8 @@ _BY_TIME = (Outcome.LATE, Outcome.NO_RESPONSE)
 class RecognitionVerdict:
     """What the evidence says about recognition.
 
-    heard: words that the device understood; None if not known. counts: errors of `heard` against the reference.
+    - heard: words that the device understood; None if not known.
+    - counts: errors of `heard` against the reference.
     """
 
     recognition: Recognition

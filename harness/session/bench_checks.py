@@ -115,7 +115,8 @@ class BenchCheck:
     def run(self, trials: Iterable[Trial], given_up: threading.Event) -> list[Check]:
         """Runs the checks that are not off. Returns their results.
 
-        trials: those that are still to be played. given_up: when set, the function returns early.
+        - trials: those that are still to be played.
+        - given_up: when set, the function returns early.
         """
         self._delays_ms = {}
         kinds: tuple[tuple[CheckName, Callable[[], Iterator[Check]]], ...] = (

@@ -28,7 +28,8 @@ class Span:
 class Response:
     """The first response as far as it is known.
 
-    closes_s: when it is complete if nothing more is heard. truncated: it reached the longest allowed length.
+    - closes_s: when it is complete if nothing more is heard.
+    - truncated: it reached the longest allowed length.
     """
 
     starts: Stamp
@@ -73,7 +74,8 @@ def first_response(spans: Sequence[Span], query_end_s: float, now_s: float, rule
 class Quiet:
     """Tracks the sounds of a trial.
 
-    last_sound_s: when the latest sound was heard; None before the first. span: speech that has not ended.
+    - last_sound_s: when the latest sound was heard; None before the first.
+    - span: speech that has not ended.
     """
 
     def __init__(self, longest_s: float) -> None:
@@ -130,9 +132,10 @@ STATE_WORDS = {
 class Activity:
     """What a device is doing, by its own reports and by what the microphone hears.
 
-    state, since_s: the state that it last reported, and when.
-    over_s: when the microphone heard the end of an answer, or the device reported that it understood nothing. Some
-    devices report no state after that. speech_from_s: when the speech that the microphone hears began.
+    - state, since_s: the state that it last reported, and when.
+    - over_s: when the microphone heard the end of an answer, or the device reported that it understood nothing. Some
+      devices report no state after that.
+    - speech_from_s: when the speech that the microphone hears began.
     """
 
     state: DeviceState | None = None

@@ -25,8 +25,9 @@ MAX_LATE_SHARE = 0.005
 class LateSound:
     """Late and lost sound in a whole session, also outside its attempts.
 
-    blocks: number of late and lost blocks. reports: (id of a stream, number of its reports of them).
-    session_s: how long the session ran.
+    - blocks: number of late and lost blocks.
+    - reports: (id of a stream, number of its reports of them).
+    - session_s: how long the session ran.
     """
 
     blocks: int = 0
@@ -65,8 +66,8 @@ class LateSound:
 class Disturbance:
     """How the host disturbed one attempt.
 
-    stalls: times in which the host ran no thread of the harness.
-    late_sound, gaps: reports of late or lost blocks, from the loudspeaker and from the microphone.
+    - stalls: times in which the host ran no thread of the harness.
+    - late_sound, gaps: reports of late or lost blocks, from the loudspeaker and from the microphone.
     """
 
     stalls: list[HostStalled] = field(default_factory=list)

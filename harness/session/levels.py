@@ -48,7 +48,8 @@ def requested_dbfs(recipe: StimulusRecipe) -> float | None:
 class LevelRule:
     """How the level of a stimulus is compared with its level at the microphone.
 
-    loudspeakers: id → calibration. tolerance_db: with a larger difference, an attempt does not count; None: no limit.
+    - loudspeakers: id → calibration.
+    - tolerance_db: with a larger difference, an attempt does not count; None: no limit.
     """
 
     microphone: Calibration
@@ -132,8 +133,9 @@ def why_silent(trial: Trial, call_start_s: float, started_s: float, microphone: 
 
         room │ opening │ dies away │ pause │ its end │ lead-in of noise │ phrase
 
-    started_s: when the first sample of the stimulus left. call_start_s: from there to the phrase that follows the
-    opening. Raises DeviceError if the microphone does not record.
+    - started_s: when the first sample of the stimulus left.
+    - call_start_s: from there to the phrase that follows the opening. Raises DeviceError if the microphone does not
+      record.
     """
     opening = trial.recipe.opening
     if opening is None or not opening.sounds:

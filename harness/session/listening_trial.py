@@ -108,7 +108,8 @@ class ListeningAttempt:
     def offset_s(self, target: Target, stamp: Stamp, audio_s: float | None) -> float:
         """Position of a device's report in the stimulus, in seconds from its first sample.
 
-        stamp: time of the report. audio_s: its position in the audio sent to the device; None if unknown.
+        - stamp: time of the report.
+        - audio_s: its position in the audio sent to the device; None if unknown.
         """
         player = target.player
         if target.injected and audio_s is not None:

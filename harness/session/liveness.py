@@ -242,7 +242,11 @@ class Liveness:
         )
 
     def _add_sign(self, device: str, sign: Observation | None = None, *, reacted: bool = False) -> None:
-        """Records a sign of life. sign: None if it follows from the end of the trial. reacted: it was a reaction."""
+        """Records a sign of life.
+
+        - sign: None if it follows from the end of the trial.
+        - reacted: it was a reaction.
+        """
         life = self._life_signs[device]
         if sign is not None:
             at_s = sign.at.at_s

@@ -76,7 +76,8 @@ def place_of(trial: Trial) -> str:
 def prompt_for(trial: Trial, text: str, *, repeated: bool = False, unheard: bool = False) -> TalkerPrompt:
     """The prompt in the talker's language, or in English if the harness does not have that language.
 
-    repeated: the attempt is repeated. unheard: nothing was heard after the last prompt.
+    - repeated: the attempt is repeated.
+    - unheard: nothing was heard after the last prompt.
     """
     language = trial.recipe.voice.language.partition("-")[0].lower()
     say, stand_at, once_more, nothing_heard = _PROMPT_WORDS.get(language, _PROMPT_WORDS["en"])

@@ -402,7 +402,8 @@ class Run:
     def _await_disk_space(self, full: LogFull, resume_commands: list[Resume], backlog: list[TimedArrival]) -> None:
         """Waits for the next retry. A resume ends the wait; a stop or abort raises `full`. Other commands are refused.
 
-        resume_commands: gets a resume, which is answered once there is space. backlog: gets the observations.
+        - resume_commands: gets a resume, which is answered once there is space.
+        - backlog: gets the observations.
         """
         answer = self.context.answer
         until_s = threads.monotonic() + DISK_RETRY_S

@@ -125,9 +125,11 @@ OTHER_TRIAL_S = 10.0
 class _Stretch:
     """The state of a soak since its last probe.
 
-    segments_left: number of its segments that are not played yet. every_s: longest time between two probes.
-    length_s: length of everything played since the last probe; None before the first.
-    has_ambient: whether a segment was played since. probe_count: number of its probes.
+    - segments_left: number of its segments that are not played yet.
+    - every_s: longest time between two probes.
+    - length_s: length of everything played since the last probe; None before the first.
+    - has_ambient: whether a segment was played since.
+    - probe_count: number of its probes.
     """
 
     segments_left: int

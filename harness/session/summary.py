@@ -83,8 +83,8 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence
 def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | None) -> list[str]:
     """The lines at the end of a session: the table of queries, the totals, the results of each device, and the limits.
 
-    progress: includes later answers of people (`log.reader.later_rows`). folder: None leaves out what is read from
-    files: effects, memory, procedure and limits.
+    - progress: includes later answers of people (`log.reader.later_rows`).
+    - folder: None leaves out what is read from files: effects, memory, procedure and limits.
     """
     lines = ["The run failed at the start: nothing was played."] if progress.failed_at_start else []
     if any(trial.trial.listening is None for trial in progress.trials) or not progress.trials:

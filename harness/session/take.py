@@ -49,8 +49,9 @@ from harness.session.device_speech import Activity
 class StimulusTiming:
     """Where the parts of a stimulus lie, in seconds from its first sample.
 
-    sha256: hash of the stimulus. wake_start_s, wake_end_s: None without a wake phrase.
-    other_phrases: where else a wake phrase is said (see `Opening`), in order.
+    - sha256: hash of the stimulus.
+    - wake_start_s, wake_end_s: None without a wake phrase.
+    - other_phrases: where else a wake phrase is said (see `Opening`), in order.
     """
 
     sha256: str
@@ -144,7 +145,8 @@ attempt, and the later one counts. TrialFinished is the last action of a machine
 class DisplayedState:
     """A machine's state, as people see it.
 
-    until_s: when it ends by itself; None if not known. asks: what the operator is asked about; None if nothing.
+    - until_s: when it ends by itself; None if not known.
+    - asks: what the operator is asked about; None if nothing.
     """
 
     word: StateWord

@@ -50,8 +50,9 @@ _STEP_S = 0.1
 class SpokenPrompt:
     """The recording of an utterance.
 
-    phrase_end_s: end of the speech, in seconds from the first sample. level_dbfs: RMS level of the speech.
-    floor_dbfs: RMS level of the noise before it; None if the microphone did not know it.
+    - phrase_end_s: end of the speech, in seconds from the first sample.
+    - level_dbfs: RMS level of the speech.
+    - floor_dbfs: RMS level of the noise before it; None if the microphone did not know it.
     """
 
     sound: Waveform

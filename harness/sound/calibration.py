@@ -57,7 +57,7 @@ class CalibrationKeys(Keys):
 
 
 def read_calibration(path: Path) -> Calibration:
-    """The file's content. InputProblems, InputError with the place."""
+    """The file's content. Raises InputProblems, InputError with the place."""
     content = read_bytes(path)
     keys, findings = parse_keys(content, str(path), CalibrationKeys)
     for name in ("measured_on", "expires_on"):
@@ -106,7 +106,7 @@ def _escape(text: str) -> str:
 
 
 def calibration_sound(signal: str, level_dbfs: float, seconds: float) -> Waveform:
-    """Pink noise between MIN_HZ and MAX_HZ, or a tone, with that RMS level, ramped; InputError if it clips."""
+    """Pink noise between MIN_HZ and MAX_HZ, or a tone, with that RMS level, ramped. Raises InputError if it clips."""
     count = round(seconds * RATE_HZ)
     if signal == "1 kHz":
         samples = np.sin(2 * np.pi * TONE_HZ * np.arange(count) / RATE_HZ)
@@ -198,9 +198,10 @@ def level_problem(
 ) -> str:
     """Why a loudspeaker cannot play a sound at a level; "" if it can.
 
-    level_dbfs: level of the sound. level_spl: the same in dB SPL, if the scenario states it so; None: it states dBFS.
-    noise_dbfs: level of noise that is played with it, and adds to its level; None: there is none.
-    gain_db: gain of both, which cuts off what is beyond full scale.
+    - level_dbfs: level of the sound.
+    - level_spl: the same in dB SPL, if the scenario states it so; None: it states dBFS.
+    - noise_dbfs: level of noise that is played with it, and adds to its level; None: there is none.
+    - gain_db: gain of both, which cuts off what is beyond full scale.
     """
     calibration = speaker.calibration
     if calibration is None:

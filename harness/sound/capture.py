@@ -28,9 +28,9 @@ _REPORT_ERROR_S = 0.0005
 class Block:
     """The samples of one callback: float32 (n,) in [−1, 1) at 48 kHz.
 
-    first_sample: number of the first sample, from the start of the stream, without gaps within an epoch.
-    epoch: number of the epoch; a new one begins when the stream or samples were lost.
-    at_s, error_s: when the first sample was at the converter, on CLOCK_MONOTONIC, ± error_s.
+    - first_sample: number of the first sample, from the start of the stream, without gaps within an epoch.
+    - epoch: number of the epoch; a new one begins when the stream or samples were lost.
+    - at_s, error_s: when the first sample was at the converter, on CLOCK_MONOTONIC, ± error_s.
     """
 
     first_sample: int
@@ -81,7 +81,10 @@ class Capture:
         return self._stream.child_pid
 
     def open(self) -> None:
-        """Returns when blocks with settled times arrive (about 0.4 s); SoundError if the device cannot be opened."""
+        """Returns when blocks with settled times arrive (about 0.4 s).
+
+        Raises SoundError if the device cannot be opened.
+        """
         self._stream.open("it delivered no sound")
 
     def close(self) -> None:
@@ -196,7 +199,7 @@ class RingBuffer:
         """The sound of [start_s, end_s) and the exact host time of its first sample.
 
         Waits up to `wait_s` for samples. A gap of up to 0.25 s (lost samples, reported as an overrun) is filled with
-        silence. SoundError if the samples do not arrive, are too old, or lie on both sides of a longer gap.
+        silence. Raises SoundError if the samples do not arrive, are too old, or lie on both sides of a longer gap.
         """
         if not start_s < end_s:
             raise SoundError(f"a clip cannot have a length of {moment(end_s - start_s)}")

@@ -63,8 +63,9 @@ class PacketKind(IntEnum):
 class Packet:
     """One message between engine and child. The kind of packet says what number, frames and payload are.
 
-    first_sample: number of a sample, from the start of the stream. moment_s: CLOCK_MONOTONIC at the start of the
-    callback. reported_s: PortAudio's converter time of the block's first sample, minus moment_s.
+    - first_sample: number of a sample, from the start of the stream.
+    - moment_s: CLOCK_MONOTONIC at the start of the callback.
+    - reported_s: PortAudio's converter time of the block's first sample, minus moment_s.
     """
 
     kind: PacketKind
@@ -89,7 +90,7 @@ class PacketReader:
         self._buffer = bytearray()
 
     def feed(self, chunk: bytes) -> list[Packet]:
-        """The packets that are complete now; ValueError for bytes that are not packets."""
+        """The packets that are complete now. Raises ValueError for bytes that are not packets."""
         self._buffer += chunk
         packets = []
         while len(self._buffer) >= HEAD.size:
@@ -198,7 +199,7 @@ class PacketOutlet:
         return b"".join(self._packets.popleft().encode() for _ in range(len(self._packets)))
 
     def write_packets(self) -> None:
-        """Writes packets to standard output, for ever. BrokenPipeError when the engine has gone."""
+        """Writes packets to standard output, for ever. Raises BrokenPipeError when the engine has gone."""
         while True:
             unwritten = memoryview(self.take_all())
             while unwritten:
@@ -209,7 +210,8 @@ class PacketOutlet:
 class Output:
     """The output of a device to which a sound goes, while its other outputs are silent.
 
-    number: number of the output, from 1. count: number of outputs with which the device is opened.
+    - number: number of the output, from 1.
+    - count: number of outputs with which the device is opened.
     """
 
     number: int = 1
@@ -363,7 +365,7 @@ def _server_names(kind: str) -> list[str]:
 
 
 def open_stream(arguments: argparse.Namespace, outlet: PacketOutlet) -> None:
-    """Opens the stream and leaves it running; SoundError or OSError if it cannot be opened."""
+    """Opens the stream and leaves it running. Raises SoundError or OSError if it cannot be opened."""
     import pyaudio  # imported here: loads PortAudio, which reads the environment
 
     plays = arguments.task == "playback"

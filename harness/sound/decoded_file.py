@@ -85,12 +85,12 @@ class DecodedFile:
             raise truncated_error(self.samples, count, "samples")
 
     def _check_store(self) -> None:
-        """UnusableSound if a read error has ended the file."""
+        """Raises UnusableSound if a read error has ended the file."""
         if isinstance(self._file, _CallbackFile) and self._file.failed is not None:
             raise read_error(self._file.failed) from self._file.failed
 
     def _open(self) -> Any:
-        """The file from its beginning, for libsndfile; UnusableSound if it does not support the file."""
+        """The file from its beginning, for libsndfile. Raises UnusableSound if it does not support the file."""
         try:
             if isinstance(self._file, _CallbackFile):
                 self._file.seek(0)
@@ -105,7 +105,7 @@ class DecodedFile:
 
 
 def _decode(sound: Any, samples: int = NO_TOTAL) -> Iterator[Samples]:
-    """As `decode`, as 16-bit samples; UnusableSound if the file is damaged."""
+    """As `decode`, as 16-bit samples. Raises UnusableSound if the file is damaged."""
     try:
         yield from decode(sound, samples, _DECODED_BLOCK_SAMPLES, "int16")
     except soundfile.LibsndfileError as error:

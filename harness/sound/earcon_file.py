@@ -45,7 +45,7 @@ class EarconKeys(Keys):
 
 
 def read_earcons(path: Path) -> Earcons:
-    """The file's content; its WAV files are relative to it. InputProblems, InputError with the place."""
+    """The file's content; its WAV files are relative to it. Raises InputProblems, InputError with the place."""
     content = read_bytes(path)
     keys, findings = parse_keys(content, str(path), EarconKeys)
     sounds: list[EarconSound] = []
@@ -72,7 +72,7 @@ def read_earcons(path: Path) -> Earcons:
 def learn(source: str, earcons: Earcons) -> Iterator[LearnedEarcon]:
     """The chimes with their sound. source: id of the source under which they are reported.
 
-    InputError for a missing, changed or unusable file.
+    Raises InputError for a missing, changed or unusable file.
     """
     from harness.sound import recordings
 
@@ -86,7 +86,10 @@ def learn(source: str, earcons: Earcons) -> Iterator[LearnedEarcon]:
 
 
 def _learned_earcon(source: str, meaning: EarconMeaning, chime: Waveform, threshold: float, path: str) -> LearnedEarcon:
-    """The chime at the rate of the analysis. InputError, which names its file `path`, if it cannot be detected."""
+    """The chime at the rate of the analysis.
+
+    Raises InputError, which names its file `path`, if it cannot be detected.
+    """
     from harness.sound.earcons import MAX_CHIME_S, MIN_CHIME_S, LearnedEarcon
     from harness.sound.frames import ANALYSIS_HZ
     from harness.sound.level import is_silent
@@ -120,7 +123,7 @@ def refuse_alike(earcons: tuple[LearnedEarcon, ...]) -> None:
 def cut_chime(recording: Waveform) -> Waveform:
     """The only sound of a recording, or its only tone among other sounds, from its onset to its decay.
 
-    InputError if there is none, or if it is not clear which one it is.
+    Raises InputError if there is none, or if it is not clear which one it is.
     """
     from harness.sound.earcons import MAX_CHIME_S, MIN_CHIME_S
 
@@ -177,8 +180,8 @@ def store(
     """Writes a chime, and adds it to the device's YAML file, which keeps its other chimes.
 
     named: path of the YAML file from the folder, as the bench states it; None: the file is named after the device.
-    Returns the paths of the YAML and the WAV file. InputError if the chime cannot be detected or sounds like another
-    one; nothing is written then.
+    Returns the paths of the YAML and the WAV file. Raises InputError if the chime cannot be detected or sounds like
+    another one; nothing is written then.
     """
     from harness.sound import recordings
 

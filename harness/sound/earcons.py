@@ -43,7 +43,9 @@ _Values = npt.NDArray[np.float64]
 class LearnedEarcon:
     """A learned chime of a device.
 
-    source: id under which it is reported. samples: its sound, (n,) at 16 kHz. threshold: least score of a detection.
+    - source: id under which it is reported.
+    - samples: its sound, (n,) at 16 kHz.
+    - threshold: least score of a detection.
     """
 
     source: str
@@ -54,9 +56,10 @@ class LearnedEarcon:
 
 @frozen
 class EarconDetection:
-    """An earcon in the sound, from sample `start` (may be fractional) to `end`. score: 0–1.
+    """An earcon in the sound, from sample `start` (may be fractional) to `end`.
 
-    error_s: bound on the error of its start.
+    - score: 0–1.
+    - error_s: bound on the error of its start.
     """
 
     earcon: LearnedEarcon

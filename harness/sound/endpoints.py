@@ -224,7 +224,8 @@ class Endpoints:
     def _onset(self, first: int, not_before: int | None) -> SpeechOnset:
         """Goes back from the detector's first speech frame through the rise of energy, over gaps.
 
-        first: index of that frame. not_before: index of the first frame that may be part of it; None for no limit.
+        - first: index of that frame.
+        - not_before: index of the first frame that may be part of it; None for no limit.
         """
         threshold_dbfs = self._loud_threshold_dbfs()
         start = first

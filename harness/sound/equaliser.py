@@ -32,7 +32,8 @@ def band_levels(samples: Samples, rate_hz: int) -> _FLOAT64:
 def response(recorded: Waveform, played: Waveform, quiet: Waveform) -> _FLOAT64:
     """Response from a loudspeaker to a microphone in each band, dB, with a mean of 0; NaN where it is not measured.
 
-    recorded, quiet: what the microphone records with and without the sound. played: the sound.
+    - recorded, quiet: what the microphone records with and without the sound.
+    - played: the sound.
     """
     signal, floor = (band_levels(waveform.samples, waveform.rate_hz) for waveform in (recorded, quiet))
     response_db = np.where(
@@ -52,7 +53,7 @@ def inverse(measured: _FLOAT64) -> str:
 
 
 def parse(text: str) -> tuple[tuple[float, float], ...]:
-    """Pairs of Hz and dB, ascending; ValueError if the text is not of that kind."""
+    """Pairs of Hz and dB, ascending. Raises ValueError if the text is not of that kind."""
     try:
         points = tuple((float(hz), float(db)) for hz, db in (pair.split(":") for pair in text.split()))
     except ValueError as error:

@@ -117,7 +117,11 @@ class Normaliser:
         self._peak_dbfs = -200.0
 
     def gain_db(self, level_dbfs: float, floor_dbfs: float) -> float:
-        """The gain for the next frame. level_dbfs: level of that frame. floor_dbfs: noise floor."""
+        """The gain for the next frame.
+
+        - level_dbfs: level of that frame.
+        - floor_dbfs: noise floor.
+        """
         self._peak_dbfs = max(level_dbfs, self._peak_dbfs - self._release_db)
         return max(min(NOISE_DBFS - floor_dbfs, SPEECH_DBFS - self._peak_dbfs, MAX_GAIN_DB), -MAX_GAIN_DB)
 
@@ -203,12 +207,14 @@ _MIN_POWER = 1e-10  # −100 dBFS, below SILENT_DBFS: it only keeps the logarith
 
 @frozen
 class SoundFrame:
-    """10 ms of sound. index: number of the frame, from 0; its first sample is index·160 at 16 kHz.
+    """10 ms of sound.
 
-    level_dbfs, floor_dbfs: its level above 120 Hz, and the noise floor. filled: `filled_share` of the 32 ms that end
-    with this frame. For masked frames and those at most 4 dB above the noise floor, it is not computed but 1.0.
-    masked: whether it may contain the harness's own stimulus. speech: whether the detector calls it speech; False for
-    masked frames.
+    - index: number of the frame, from 0; its first sample is index·160 at 16 kHz.
+    - level_dbfs, floor_dbfs: its level above 120 Hz, and the noise floor.
+    - filled: `filled_share` of the 32 ms that end with this frame. For masked frames and those at most 4 dB above the
+      noise floor, it is not computed but 1.0.
+    - masked: whether it may contain the harness's own stimulus.
+    - speech: whether the detector calls it speech; False for masked frames.
     """
 
     index: int

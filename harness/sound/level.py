@@ -119,7 +119,7 @@ def amplify(waveform: Waveform, gain_db: float) -> Waveform:
 
 
 def at_level(waveform: Waveform, level_dbfs: float, name: str) -> Waveform:
-    """The waveform at that active speech level; InputError for silence. It may clip: see `refuse_clipping`."""
+    """The waveform at that active speech level. Raises InputError for silence. It may clip: see `refuse_clipping`."""
     active = active_speech_level(waveform)
     if active is None:
         raise InputError(f"{name} is silent, so its level cannot be set", remedy="Use a sound that contains speech")

@@ -40,7 +40,11 @@ _IN_ARCHIVE = re.compile(r"\.ark:\d+(\[.*\])?$")
 
 @frozen
 class ManifestRow:
-    """A row. line: its line in the file, or the number of the row. cells: column → cell, without surrounding blanks."""
+    """A row.
+
+    - line: its line in the file, or the number of the row.
+    - cells: column → cell, without surrounding blanks.
+    """
 
     line: int
     cells: dict[str, str]
@@ -48,7 +52,11 @@ class ManifestRow:
 
 @frozen
 class Manifest:
-    """A table. header: names of its columns. line: the line of the file with these names."""
+    """A table.
+
+    - header: names of its columns.
+    - line: the line of the file with these names.
+    """
 
     file: str
     header: tuple[str, ...]
@@ -130,7 +138,7 @@ def _manifest_of_rows(path: str, rows: Iterator[tuple[int, dict[str, str]]]) -> 
 
 
 def _json_rows(path: str, encoding: str | None) -> Iterator[tuple[int, dict[str, str]]]:
-    """The number and the cells of each line of JSON lines; InputProblems at the end if some are not objects."""
+    """The number and the cells of each line of JSON lines. Raises InputProblems at the end if some are not objects."""
     problems = Problems(path)
     for number, line in enumerate(read_text(Path(path), encoding).split("\n"), 1):
         if not line.strip():
@@ -150,7 +158,7 @@ def _json_rows(path: str, encoding: str | None) -> Iterator[tuple[int, dict[str,
 
 
 def _parquet_rows(path: str) -> Iterator[dict[str, str]]:
-    """The cells of each row; InputError if the file cannot be read, or pyarrow is not installed."""
+    """The cells of each row. Raises InputError if the file cannot be read, or pyarrow is not installed."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:

@@ -213,9 +213,11 @@ class GatedSound:
 class _Stimulus:
     """A stimulus that plays or will play.
 
-    expected: its first sample by the clocks. located: where it was found; None if it was not, or not yet.
-    failed: whether the search for it was given up. reported: whether its position was already reported.
-    done_until: the sample of the recording up to which it was removed.
+    - expected: its first sample by the clocks.
+    - located: where it was found; None if it was not, or not yet.
+    - failed: whether the search for it was given up.
+    - reported: whether its position was already reported.
+    - done_until: the sample of the recording up to which it was removed.
     """
 
     play_id: str

@@ -39,7 +39,7 @@ def chirp(duration_s: float = 0.2, low_hz: float = 500.0, high_hz: float = 8000.
 def find(recording: Samples, probe: Samples) -> StimulusLocation:
     """The best match of `probe` in `recording` by normalised correlation, refined by a parabola through the peak.
 
-    ValueError if the recording is shorter than `probe`.
+    Raises ValueError if the recording is shorter than `probe`.
     """
     if len(recording) < len(probe):
         raise ValueError("the recording is shorter than the chirp")
@@ -78,8 +78,9 @@ def spread_ms(delays_ms: Sequence[float]) -> float | None:
 class ChirpMeasurement:
     """One chirp that was heard.
 
-    round_trip_ms: time from the call of `play` to its arrival at the microphone. path_ms: time from its playback
-    timestamp to its arrival. level_dbfs: RMS level of the recording during the chirp.
+    - round_trip_ms: time from the call of `play` to its arrival at the microphone.
+    - path_ms: time from its playback timestamp to its arrival.
+    - level_dbfs: RMS level of the recording during the chirp.
     """
 
     round_trip_ms: float
@@ -92,9 +93,11 @@ class ChirpMeasurement:
 class PathCheck:
     """The result of a check.
 
-    played: number of chirps. heard: the chirps found in the recording.
-    stamp_error_ms: the error stated by the timestamps. xruns: number of underruns and overruns in both streams.
-    faults: losses of the path, in words.
+    - played: number of chirps.
+    - heard: the chirps found in the recording.
+    - stamp_error_ms: the error stated by the timestamps.
+    - xruns: number of underruns and overruns in both streams.
+    - faults: losses of the path, in words.
     """
 
     speaker: str
@@ -204,7 +207,7 @@ def _percentiles(check: PathCheck, name: str) -> list[float]:
 def check_path(
     speaker: str, microphone: str, sound_server: str, *, count: int = 10, frames_per_buffer: int = 480
 ) -> PathCheck:
-    """Plays `count` chirps, one after the other, and finds them; SoundError when a device cannot be opened."""
+    """Plays `count` chirps, one after the other, and finds them. Raises SoundError when a device cannot be opened."""
     ring = RingBuffer(30.0)
     started: SimpleQueue[Stamp] = threads.simple_queue()
     faults: list[str] = []

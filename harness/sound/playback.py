@@ -33,9 +33,10 @@ OnEnded = Callable[[str, Stamp, bool], None]
 
 @dataclass(slots=True, eq=False)
 class _Play:
-    """A sound that was sent to the child. start, end: samples of the stream; None until the child reports them.
+    """A sound that was sent to the child.
 
-    complete: False if it was stopped.
+    - start, end: samples of the stream; None until the child reports them.
+    - complete: False if it was stopped.
     """
 
     play_id: str
@@ -90,7 +91,10 @@ class Playback:
         return self._stream.child_pid
 
     def open(self) -> None:
-        """Returns when the stream's clock has settled (about 0.4 s); SoundError if the device cannot be opened."""
+        """Returns when the stream's clock has settled (about 0.4 s).
+
+        Raises SoundError if the device cannot be opened.
+        """
         self._stream.open("it did not accept sound")
 
     def close(self) -> None:
@@ -100,7 +104,7 @@ class Playback:
             self._plays.clear()
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """Returns at once. Resamples if the waveform is not at 48 kHz. SoundError if it is empty or not open."""
+        """Returns at once. Resamples if the waveform is not at 48 kHz. Raises SoundError if it is empty or not open."""
         samples = waveform.samples
         if waveform.rate_hz != RATE_HZ:
             samples = soxr.resample(samples, waveform.rate_hz, RATE_HZ).astype(np.float32)

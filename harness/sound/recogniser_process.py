@@ -33,9 +33,10 @@ _Job = tuple[Waveform, ResultCallback]
 class RecogniserProcess:
     """Transcribes waveforms one by one in a child of low priority.
 
-    name: an entry point of `harness.recognisers`. If the child dies, a new one tries the same waveform once more. A
-    child that does not answer within limit_s is killed; so is one that does not start within load_limit_s. `done` gets
-    the text or the error, on a thread of this object. nice: priority of the child, as for the command `nice`.
+    - name: an entry point of `harness.recognisers`. If the child dies, a new one tries the same waveform once more. A
+      child that does not answer within limit_s is killed; so is one that does not start within load_limit_s. `done`
+      gets the text or the error, on a thread of this object.
+    - nice: priority of the child, as for the command `nice`.
     """
 
     def __init__(self, name: str, *, nice: int = 5, limit_s: float = 20.0, load_limit_s: float = 60.0) -> None:
@@ -101,7 +102,10 @@ class RecogniserProcess:
         done(answer)
 
     def _transcribe(self, waveform: Waveform) -> str:
-        """The text from the child. _ChildDied if it ends meanwhile, EngineError if it fails or takes too long."""
+        """The text from the child.
+
+        Raises _ChildDied if it ends meanwhile, EngineError if it fails or takes too long.
+        """
         child = self._started_child()
         content = np.ascontiguousarray(waveform.samples, dtype=np.float32).tobytes()
         deadline = time.monotonic() + self._limit_s
@@ -116,7 +120,7 @@ class RecogniserProcess:
         return text
 
     def _started_child(self) -> ChildProcess:
-        """The child that runs, or a new one; EngineError if it does not start, or this object is closed."""
+        """The child that runs, or a new one. Raises EngineError if it does not start, or this object is closed."""
         if self._child is not None and self._child.alive:
             return self._child
         if self._closing.is_set():

@@ -91,7 +91,9 @@ def _measure(path: str, *_: int) -> float | InputError:
 
 @contextmanager
 def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> Iterator[soundfile.SoundFile]:
-    """The open file after a check of its header: one channel, a valid rate, not truncated. InputError otherwise.
+    """The open file after a check of its header: one channel, a valid rate, not truncated.
+
+    Raises InputError otherwise.
 
     kind: `ForwardFile` for reading from beginning to end.
     """
@@ -136,8 +138,11 @@ def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> 
 
 
 def _blocks(file: soundfile.SoundFile, path: str) -> Iterator[Block]:
-    """All blocks of an open file; InputError at the first invalid sample. At the end, InputError if the file is shorter
-    than its header declares, empty or silent."""
+    """All blocks of an open file.
+
+    Raises InputError at the first invalid sample. At the end, InputError if the file is shorter than its header
+    declares, empty or silent.
+    """
     count, lowest, highest = 0, np.inf, -np.inf
     for block in decode(file, file.frames, _BLOCK_SAMPLES, "float32"):
         # Unlike min and max, these keep a NaN.
@@ -172,8 +177,8 @@ def rescue(path: str, target: Path) -> tuple[float, float | None] | None:
     """Writes what can be decoded of a mono recording, up to its damage or end, to a new FLAC file.
 
     Returns the seconds that were written, and those that the header declares, or None unless these are more. Returns
-    None if nothing can be decoded, or the recording is refused for another reason than damage. InputError if the target
-    exists.
+    None if nothing can be decoded, or the recording is refused for another reason than damage. Raises InputError if the
+    target exists.
     """
     if target.exists():
         raise InputError("this file already exists", place=Place(str(target)), remedy="Choose another folder")
@@ -207,7 +212,7 @@ def rescue(path: str, target: Path) -> tuple[float, float | None] | None:
 
 
 def content_sha256(path: str) -> str:
-    """SHA-256 of the file's bytes, cached until the file changes; InputError if it cannot be read."""
+    """SHA-256 of the file's bytes, cached until the file changes. Raises InputError if it cannot be read."""
     try:
         status = os.stat(path)
         return _content_sha256(path, status.st_mtime_ns, status.st_size, status.st_ino)

@@ -24,9 +24,10 @@ PULSE = "pulse"
 class SoundDevice:
     """A sound device, as PortAudio lists it.
 
-    inputs, outputs: numbers of its channels. rate_hz: its default sample rate, as reported.
-    server_name: name of a sink or source of PulseAudio or PipeWire, which PortAudio reaches through the device `index`;
-    "" for other devices.
+    - inputs, outputs: numbers of its channels.
+    - rate_hz: its default sample rate, as reported.
+    - server_name: name of a sink or source of PulseAudio or PipeWire, which PortAudio reaches through the device
+      `index`; "" for other devices.
     """
 
     index: int
@@ -99,7 +100,7 @@ def sound_parts(bench: Bench) -> list[Equipment]:
 
 
 def find_part(devices: Sequence[SoundDevice], part: Equipment, bench: Bench) -> SoundDevice:
-    """The sound device that a part of the bench names; SoundError with the place in the bench, as `find`."""
+    """The sound device that a part of the bench names. Raises SoundError with the place in the bench, as `find`."""
     try:
         plays = part is not bench.microphone
         return find(devices, part.sound_device, plays=plays, sound_server=bench.sound_server)
@@ -109,7 +110,7 @@ def find_part(devices: Sequence[SoundDevice], part: Equipment, bench: Bench) -> 
 
 
 def environment_of(sound_server: str) -> dict[str, str]:
-    """The environment of a child that opens sound devices; SoundError if the lab is not up."""
+    """The environment of a child that opens sound devices. Raises SoundError if the lab is not up."""
     try:
         return {**os.environ, **places.sound_environment(sound_server)}
     except LabError as error:
@@ -117,7 +118,10 @@ def environment_of(sound_server: str) -> dict[str, str]:
 
 
 def sound_devices(sound_server: str) -> tuple[SoundDevice, ...]:
-    """Every device that PortAudio finds on `system` or in the `virtual_lab`; SoundError if it does not answer."""
+    """Every device that PortAudio finds on `system` or in the `virtual_lab`.
+
+    Raises SoundError if it does not answer.
+    """
     environment = environment_of(sound_server)
     try:
         result = subprocess.run(

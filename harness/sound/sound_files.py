@@ -155,8 +155,8 @@ _FILE_KINDS = {
 class ConstantStretches:
     """Finds stretches of a sound in which every sample has the same value, while its blocks pass.
 
-    stretches: (first sample, end) of each, in the order of their first samples.
-    values: value of each stretch with only one value, once all blocks have passed; 0 is digital silence.
+    - stretches: (first sample, end) of each, in the order of their first samples.
+    - values: value of each stretch with only one value, once all blocks have passed; 0 is digital silence.
     """
 
     def __init__(self, stretches: Sequence[tuple[int, int]]) -> None:
@@ -207,8 +207,9 @@ class ConstantStretches:
 class OpenSound(AbstractContextManager["OpenSound"]):
     """An open sound file, which is a context manager.
 
-    samples, rate_hz: exact number of samples and sample rate of the file. sha256: hash of its bytes; "" unless it was
-    requested. assumed: what was assumed about its length, for people; "" for nothing.
+    - samples, rate_hz: exact number of samples and sample rate of the file.
+    - sha256: hash of its bytes; "" unless it was requested.
+    - assumed: what was assumed about its length, for people; "" for nothing.
     """
 
     def __init__(self, file: BinaryIO, source: PcmSource, rate_hz: int, sha256: str = "") -> None:
@@ -241,7 +242,7 @@ def open_sound(path: str, rate_hz: int, *, resample: bool, hashed: bool = False)
 
     hashed: whether to compute the SHA-256 of the bytes. A short file is read once for both. A long file is read for the
     hash first, and the system may cache it. A file in a store is copied to this computer, so that it is sent once.
-    UnusableSound if the file is not usable. InputError if the package of a store is not installed.
+    Raises UnusableSound if the file is not usable. Raises InputError if the package of a store is not installed.
     """
     file = _read_or_open(path)
     try:
@@ -269,7 +270,7 @@ def open_sound(path: str, rate_hz: int, *, resample: bool, hashed: bool = False)
 
 
 def open_file(path: str) -> BinaryIO:
-    """The bytes of a regular file or behind an address; UnusableSound at once for anything else."""
+    """The bytes of a regular file or behind an address. Raises UnusableSound at once for anything else."""
     local = local_file(path)
     return open_address(path) if local is None else os.fdopen(_open_unchanged(local)[0], "rb")
 
@@ -294,7 +295,7 @@ def _open_unchanged(path: str) -> tuple[int, os.stat_result]:
 
 
 def _refuse_irregular(status: os.stat_result) -> None:
-    """UnusableSound for anything but a regular file."""
+    """Raises UnusableSound for anything but a regular file."""
     if not stat.S_ISREG(status.st_mode):
         kind = _FILE_KINDS.get(stat.S_IFMT(status.st_mode), "something else")
         raise UnusableSound(RejectReason.UNREADABLE, f"{kind}, not a file")
@@ -336,7 +337,7 @@ def _read_from_store(file: BinaryIO) -> BinaryIO:
 
 
 def _pcm_source(file: BinaryIO) -> PcmSource:
-    """The reader for the format of a file; UnusableSound if its header shows that it cannot be used."""
+    """The reader for the format of a file. Raises UnusableSound if its header shows that it cannot be used."""
     length = file.seek(0, os.SEEK_END)
     if not length:
         raise UnusableSound(RejectReason.EMPTY, "the file has no bytes")

@@ -38,7 +38,7 @@ def kind_of_store(address: str) -> str:
 
 
 def check_store(address: str) -> None:
-    """InputError with what to install if addresses of this kind cannot be read. Does not contact the store."""
+    """Raises InputError with what to install if addresses of this kind cannot be read. Does not contact the store."""
     fsspec = _fsspec(address)
     for kind in kind_of_store(address).split("::"):
         try:
@@ -55,7 +55,8 @@ def check_store(address: str) -> None:
 def open_address(address: str) -> BinaryIO:
     """The bytes behind an address, seekable. Every read error is an OSError.
 
-    InputError if fsspec or its package for this kind of address is missing. UnusableSound with the store's message.
+    Raises InputError if fsspec or its package for this kind of address is missing. Raises UnusableSound with the
+    store's message.
     """
     check_store(address)
     try:

@@ -127,7 +127,7 @@ class SampleClock:
         return 0.0
 
     def time_of(self, sample: int) -> tuple[float, float]:
-        """The time of that sample and its error, in seconds; ValueError before the first observation."""
+        """The time of that sample and its error, in seconds. Raises ValueError before the first observation."""
         if self._first_nominal_s is None:
             raise ValueError("nothing has been observed yet")
         nominal_s = sample / self.rate_hz
@@ -136,8 +136,8 @@ class SampleClock:
     def doubt_s(self, sample: int) -> float:
         """How much later than `time_of` a sample may have been, in seconds, ≥ 0, by the observations so far.
 
-        Late deliveries count as jitter until they have been late for GAP_S. But samples may also be missing: at most
-        as much as the smallest delay of the deliveries since. ValueError before the first observation.
+        Late deliveries count as jitter until they have been late for GAP_S. But samples may also be missing: at most as
+        much as the smallest delay of the deliveries since. Raises ValueError before the first observation.
         """
         if self._first_nominal_s is None:
             raise ValueError("nothing has been observed yet")
@@ -208,8 +208,8 @@ class Latency:
 class StreamClock:
     """A `SampleClock` of callbacks, shifted from the time of the callback to the time at the converter.
 
-    assumed: the latency that is used unless reports give a better one. report_error_s: error of reports that agree;
-    None if reports are not used on this path.
+    - assumed: the latency that is used unless reports give a better one.
+    - report_error_s: error of reports that agree; None if reports are not used on this path.
     """
 
     def __init__(self, assumed: Latency, report_error_s: float | None) -> None:

@@ -110,8 +110,8 @@ class SupervisedStream:
     def open(self, no_flow_problem: str) -> None:
         """Returns when the owner's times have settled.
 
-        SoundError if the stream fails, or takes longer than FIRST_OPEN_LIMIT_S to open or SETTLE_LIMIT_S to settle.
-        no_flow_problem: the problem if the stream runs but no callbacks come, for the error message.
+        Raises SoundError if the stream fails, or takes longer than FIRST_OPEN_LIMIT_S to open or SETTLE_LIMIT_S to
+        settle. no_flow_problem: the problem if the stream runs but no callbacks come, for the error message.
         """
         if self._thread is not None:
             raise SoundError(f"the stream of {self._device!r} is already open")

@@ -62,7 +62,11 @@ _MAX_FMT_BYTES = 4096  # WAVE_FORMAT_EXTENSIBLE has 40. A wrong size must not fi
 
 
 class UnusableSound(Exception):
-    """A file cannot be used for an evaluation. reason: the code in the log. detail: the reason in words."""
+    """A file cannot be used for an evaluation.
+
+    - reason: the code in the log.
+    - detail: the reason in words.
+    """
 
     def __init__(self, reason: RejectReason, detail: str) -> None:
         super().__init__(reason, detail)
@@ -77,8 +81,9 @@ class UnusableSound(Exception):
 class WaveSound:
     """The sound of a file of 16-bit PCM, little endian.
 
-    offset: position of the first sample, in bytes. frames: exact number of frames. assumed: what was assumed about the
-    length, for people; "" for nothing.
+    - offset: position of the first sample, in bytes.
+    - frames: exact number of frames.
+    - assumed: what was assumed about the length, for people; "" for nothing.
     """
 
     offset: int
@@ -92,10 +97,10 @@ class WaveSound:
 class WaveLayout:
     """The sound of any WAVE file.
 
-    fmt_content: content of the `fmt ` chunk; b"" if there is none before the sound.
-    offset, size: position and length of the sound, in bytes.
-    assumed: what was assumed because header and file do not agree, for people; "" if they do.
-    order: byte order of the header, as in `struct`.
+    - fmt_content: content of the `fmt ` chunk; b"" if there is none before the sound.
+    - offset, size: position and length of the sound, in bytes.
+    - assumed: what was assumed because header and file do not agree, for people; "" if they do.
+    - order: byte order of the header, as in `struct`.
     """
 
     fmt_content: bytes
@@ -179,8 +184,10 @@ def find_sound(file: BinaryIO, length: int) -> WaveLayout:
 class _Sizes:
     """The sizes in a header and of its file, in bytes.
 
-    data, riff: sizes of the `data` and RIFF chunks. long_data: size of the sound in a `ds64` chunk; None without.
-    offset: where the sound begins. length: size of the file.
+    - data, riff: sizes of the `data` and RIFF chunks.
+    - long_data: size of the sound in a `ds64` chunk; None without.
+    - offset: where the sound begins.
+    - length: size of the file.
     """
 
     data: int
@@ -216,10 +223,11 @@ class _Sizes:
 
 
 def _sound_size(file: BinaryIO, sizes: _Sizes, min_trailing_bytes: float, order: str, assumed: str) -> tuple[int, str]:
-    """Length of the sound in bytes, and what was assumed; UnusableSound if the file is truncated.
+    """Length of the sound in bytes, and what was assumed. Raises UnusableSound if the file is truncated.
 
-    assumed: what was assumed about chunks before the sound. min_trailing_bytes: fewer bytes after the declared end do
-    not count as sound. order: byte order of the header, as in `struct`.
+    - assumed: what was assumed about chunks before the sound.
+    - min_trailing_bytes: fewer bytes after the declared end do not count as sound.
+    - order: byte order of the header, as in `struct`.
     """
     notes = [assumed] if assumed else []
     size, available = sizes.declared, sizes.available
@@ -392,7 +400,7 @@ _UNSUPPORTED_MARKS = {
 def is_wave_file(start: bytes) -> bool:
     """True for WAVE, which this module reads; False for a file that libsndfile reads.
 
-    UnusableSound for all others: ENCODING if the format is known, UNREADABLE if not.
+    Raises UnusableSound for all others: ENCODING if the format is known, UNREADABLE if not.
     """
     if is_wave(start):
         return True
@@ -409,8 +417,9 @@ def is_wave_file(start: bytes) -> bool:
 
 
 def check_whole(file: BinaryIO, length: int) -> WaveLayout | None:
-    """The sound of a WAVE file, None for other formats. UnusableSound if the header shows that an open file of `length`
-    bytes is truncated, or that it has sound which the header does not declare.
+    """The sound of a WAVE file, None for other formats.
+
+    Raises UnusableSound if an open file of `length` bytes is truncated, or has sound that its header does not declare.
 
     For other formats, decoding shows it. libsndfile accepts a truncated file as complete.
 

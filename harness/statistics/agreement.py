@@ -81,7 +81,8 @@ def resample(columns: Sums, kind_counts: Counts, resamples: int, seed: int) -> S
     """Raw agreement, alpha and AC1 (columns) of `resamples` tables (rows). Each table has as many items as the
     original, drawn with replacement.
 
-    columns: from `columns_of`, a row for each kind of item. kind_counts: number of items of each kind.
+    - columns: from `columns_of`, a row for each kind of item.
+    - kind_counts: number of items of each kind.
     """
     random = np.random.default_rng(seed)
     items = int(kind_counts.sum())
@@ -96,8 +97,10 @@ def resample(columns: Sums, kind_counts: Counts, resamples: int, seed: int) -> S
 def bca(value: float, drawn: Sums, left_out: Sums, kind_counts: Counts) -> Interval | None:
     """The bias-corrected and accelerated interval of a statistic; None if too few resamples have a value.
 
-    value: the statistic. drawn: its values on resamples. left_out: for each kind of item, its value without one such
-    item. kind_counts: number of items of each kind. Source: Efron, J. Am. Stat. Assoc. 82 (1987).
+    - value: the statistic.
+    - drawn: its values on resamples.
+    - left_out: for each kind of item, its value without one such item.
+    - kind_counts: number of items of each kind. Source: Efron, J. Am. Stat. Assoc. 82 (1987).
     """
     defined = drawn[~np.isnan(drawn)]
     if len(defined) < MIN_DEFINED_SHARE * len(drawn):
@@ -185,8 +188,9 @@ def rough_note(items: int) -> tuple[str, ...]:
 class CategoryAgreement:
     """Specific agreement on a category: if one rater gives it to an item, how often another rater gives it too.
 
-    labels: number of times that raters gave it on shared items. items: number of shared items to which a rater gave it.
-    Source: Cicchetti & Feinstein, J. Clin. Epidemiol. 43 (1990); for many raters Uebersax, Biometrics 38 (1982).
+    - labels: number of times that raters gave it on shared items.
+    - items: number of shared items to which a rater gave it. Source: Cicchetti & Feinstein, J. Clin. Epidemiol. 43
+      (1990); for many raters Uebersax, Biometrics 38 (1982).
     """
 
     labels: int
@@ -198,8 +202,9 @@ class CategoryAgreement:
 class PairAgreement:
     """Two raters, by the numbers of their rows in the table, on the items that both judged.
 
-    agreed: share of these items with equal labels. kappa: Cohen's, Educ. Psychol. Meas. 20 (1960). confusion[c, k]:
-    number of items that the first labelled c and the second k.
+    - agreed: share of these items with equal labels.
+    - kappa: Cohen's, Educ. Psychol. Meas. 20 (1960). confusion[c, k]: number of items that the first labelled c and the
+      second k.
     """
 
     first: int
@@ -241,8 +246,9 @@ class Agreement:
 
 
 def agreement(labels: Labels, categories: int, *, resamples: int = RESAMPLES, seed: int = SEED) -> Agreement:
-    """The agreement in a table (raters × items). categories: number of categories in the scheme; ValueError for labels
-    of other categories.
+    """The agreement in a table (raters × items). categories: number of categories in the scheme.
+
+    Raises ValueError for labels of other categories.
 
     Sources: Krippendorff, Content Analysis, 11; Gwet, Br. J. Math. Stat. Psychol. 61 (2008). Intervals are
     bootstrapped over items (`bca`), with two exceptions. If the labels of each item agree all or not at all, raw has
@@ -342,7 +348,11 @@ def _overall_figures(counts: Counts, resamples: int, seed: int) -> tuple[Figure,
 
 
 def _category_agreement(shared: Counts, category: int, why_not: str) -> CategoryAgreement:
-    """The agreement on a category. shared: counts of shared items. why_not: the reason if there are none."""
+    """The agreement on a category.
+
+    - shared: counts of shared items.
+    - why_not: the reason if there are none.
+    """
     own_counts = shared[:, category]
     other_counts = shared.sum(axis=1) - 1
     own_counts, other_counts = own_counts[own_counts > 0], other_counts[own_counts > 0]
@@ -491,9 +501,10 @@ def dawid_skene(labels: Labels, categories: int) -> DawidSkene:
 class _Model:
     """One fit, by expectation maximisation.
 
-    counts: how often a rater gave a category to an item, items × (raters · categories). With one rater, that is all of
-    them together. pseudo_labels: of each rater, categories × categories. priors, confusion (categories ×
-    raters × categories): logarithms of probabilities.
+    - counts: how often a rater gave a category to an item, items × (raters · categories). With one rater, that is all
+      of them together.
+    - pseudo_labels: of each rater, categories × categories. priors, confusion (categories × raters × categories):
+      logarithms of probabilities.
     """
 
     def __init__(

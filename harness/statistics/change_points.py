@@ -47,8 +47,11 @@ class Scan(StrEnum):
 
 @frozen
 class SeriesToScan:
-    """A series with one entry for each session, in their order. counts: numerators, or with RANK the values. totals:
-    denominators or exposures, all above 0; not used with RANK."""
+    """A series with one entry for each session, in their order.
+
+    - counts: numerators, or with RANK the values.
+    - totals: denominators or exposures, all above 0; not used with RANK.
+    """
 
     scan: Scan
     counts: tuple[float, ...]
@@ -57,7 +60,11 @@ class SeriesToScan:
 
 @frozen
 class ChangePoint:
-    """A change. at: index of the first session after it, from 0. p_holm: p-value, corrected for all series."""
+    """A change.
+
+    - at: index of the first session after it, from 0.
+    - p_holm: p-value, corrected for all series.
+    """
 
     at: int
     p_holm: float
@@ -65,8 +72,11 @@ class ChangePoint:
 
 @frozen
 class SeriesScan:
-    """The changes of one series, in their order. p: p-value of the best split or stretch of the whole series; None with
-    fewer than 8 sessions. p_holm: the same, corrected for all series."""
+    """The changes of one series, in their order.
+
+    - p: p-value of the best split or stretch of the whole series; None with fewer than 8 sessions.
+    - p_holm: the same, corrected for all series.
+    """
 
     changes: tuple[ChangePoint, ...] = ()
     p: float | None = None
@@ -178,8 +188,8 @@ def _best_stretch(
 def _contrasts(scan: Scan, counts: Table, totals: Table, first: Positions, second: Positions) -> Table:
     """How far stretches differ from the rest: log likelihoods, or squared rank sums, shape (orders, stretches).
 
-    counts, totals: shape (orders, n). first, second: where each stretch begins and ends. Terms that are the same for
-    every order are left out.
+    - counts, totals: shape (orders, n).
+    - first, second: where each stretch begins and ends. Terms that are the same for every order are left out.
     """
     sums, total_sums = (np.pad(column.cumsum(axis=1), ((0, 0), (1, 0))) for column in (counts, totals))
     inside, inside_total = sums[:, second] - sums[:, first], total_sums[:, second] - total_sums[:, first]

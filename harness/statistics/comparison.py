@@ -153,8 +153,9 @@ def sentence(
 class ComparedUnit:
     """The value of a measure in one trial or session: a count out of a total, or a duration.
 
-    place: identifies the partner on the other side, which has an equal place. cluster: name of the units that vary
-    together. total: what the count is out of; hours for a rate.
+    - place: identifies the partner on the other side, which has an equal place.
+    - cluster: name of the units that vary together.
+    - total: what the count is out of; hours for a rate.
     """
 
     place: tuple[object, ...]
@@ -167,8 +168,12 @@ class ComparedUnit:
 
 @frozen
 class UnitComparison:
-    """Two sides compared. first, second: the values of each side as text. difference: second minus first; None if too
-    little was measured. how: the method and the number of units, in words."""
+    """Two sides compared.
+
+    - first, second: the values of each side as text.
+    - difference: second minus first; None if too little was measured.
+    - how: the method and the number of units, in words.
+    """
 
     first: str
     second: str
@@ -235,9 +240,9 @@ def _pairs(first: Sequence[ComparedUnit], second: Sequence[ComparedUnit]) -> lis
 class ComparedColumns:
     """One side of a comparison, with an entry for each unit.
 
-    counts, totals: numerators and denominators (`totals` defaults to 1 for each unit). times: durations, only for
-    MeasureKind.TIME. clusters: the cluster of each unit; units of a cluster vary together. None if units are
-    independent.
+    - counts, totals: numerators and denominators (`totals` defaults to 1 for each unit).
+    - times: durations, only for MeasureKind.TIME.
+    - clusters: the cluster of each unit; units of a cluster vary together. None if units are independent.
     """
 
     counts: ArrayLike = ()

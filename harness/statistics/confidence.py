@@ -24,8 +24,11 @@ everything."""
 
 @frozen
 class ConfidenceBin:
-    """Answers whose confidence lies in [low, high); the last bin includes 1. correct: share of them that is correct.
-    mean: mean of their confidences."""
+    """Answers whose confidence lies in [low, high); the last bin includes 1.
+
+    - correct: share of them that is correct.
+    - mean: mean of their confidences.
+    """
 
     low: float
     high: float
@@ -37,8 +40,8 @@ class ConfidenceBin:
 class DetPoint:
     """The two errors if answers of at least this confidence are accepted.
 
-    missed: share of the correct answers that are rejected. false: share of the wrong ones that are accepted. None
-    over nothing.
+    - missed: share of the correct answers that are rejected.
+    - false: share of the wrong ones that are accepted. None over nothing.
     """
 
     threshold: float
@@ -66,8 +69,12 @@ class ConfidenceFigures:
 
 
 def confidence_figures(values: Sequence[float], correct_flags: Sequence[bool], left_out: int) -> ConfidenceFigures:
-    """All results. values: a confidence from 0 to 1 for each answer, at least one. correct_flags: whether each is
-    correct. left_out: number of answers without a usable confidence."""
+    """All results.
+
+    - values: a confidence from 0 to 1 for each answer, at least one.
+    - correct_flags: whether each is correct.
+    - left_out: number of answers without a usable confidence.
+    """
     confidence, flags = np.array(values), np.array(correct_flags)
     det = _det_points(confidence, flags)
     equal_point = min(

@@ -156,9 +156,10 @@ def clustered_interval(
     """Interval of the share sum(counts) / sum(totals), from the differences between clusters; None over nothing or one
     cluster.
 
-    counts, totals: one for each cluster. The interval is exact for the effective number of independent units.
-    min_effect: a lower bound of the design effect (`design_effect`), from other shares of the same clusters. It
-    matters for rare outcomes. Without it, a share of 0 or 1 counts as many units as there are clusters.
+    - counts, totals: one for each cluster. The interval is exact for the effective number of independent units.
+    - min_effect: a lower bound of the design effect (`design_effect`), from other shares of the same clusters. It
+      matters for rare outcomes. Without it, a share of 0 or 1 counts as many units as there are clusters.
+
     Sources: Korn & Graubard, Survey Methodology 24 (1998); the delete-one variance of a ratio, Cochran, Sampling
     Techniques.
     """
@@ -199,9 +200,12 @@ def design_effect(shares: Sequence[Sequence[int]], totals: Sequence[int]) -> flo
     """The variance of shares with these clusters over that without clusters, for several shares together. At least 1;
     None if no share varies, or with one cluster.
 
-    shares: for each share, its count in each cluster. totals: the total of each cluster.
+    - shares: for each share, its count in each cluster.
+    - totals: the total of each cluster.
+
     The result is the larger of two effects: of differences between clusters, and of similarity within a cluster. The
     second one guards against a few clusters that happen to be equal.
+
     Sources: the mean generalised design effect, Rao & Scott, J. Am. Stat. Assoc. 76 (1981); the effect of unequal
     clusters, Kish, Survey Sampling (1965), from the analysis-of-variance correlation, Ridout, Demétrio & Firth,
     Biometrics 55 (1999).
@@ -248,8 +252,8 @@ def _variance(counts: Column, totals: Column) -> float:
 class Quantile:
     """A quantile of durations: an observed duration that a share of them does not exceed (0.95 for p95).
 
-    low_s, high_s: 95 % interval by order statistics; an end is None with too few values.
-    clock_error_s: the most by which errors of the clocks can change value_s.
+    - low_s, high_s: 95 % interval by order statistics; an end is None with too few values.
+    - clock_error_s: the most by which errors of the clocks can change value_s.
     """
 
     share: float

@@ -54,8 +54,12 @@ MAX_FILES = 10_000_000
 
 @frozen
 class ClaimNeed:
-    """What a claim needs. amount: hours or utterances. events: most events that still show the claim. power:
-    probability that the claim is shown."""
+    """What a claim needs.
+
+    - amount: hours or utterances.
+    - events: most events that still show the claim.
+    - power: probability that the claim is shown.
+    """
 
     amount: float
     events: int
@@ -68,7 +72,7 @@ def hours_with_power(
     """Hours after which a rate of `expected_per_hour` is shown, with this power, to lie below `below_per_hour` (one-
     sided, exact).
 
-    ValueError if the two are too close to distinguish, or in the wrong order.
+    Raises ValueError if the two are too close to distinguish, or in the wrong order.
     """
     if not 0 <= expected_per_hour < below_per_hour:
         raise ValueError(f"a rate of {exact(expected_per_hour)} cannot be shown to lie below {exact(below_per_hour)}")
@@ -123,7 +127,7 @@ def voices_for_claim(below: float, per_voice: int, confidence: float = CONFIDENC
 
 
 def _smallest_enough(enough: Callable[[int], bool], low: int, high: int, max_value: float = math.inf) -> int:
-    """The least number above `low` that is enough, found by bisection; ValueError if it exceeds `max_value`."""
+    """The least number above `low` that is enough, found by bisection. Raises ValueError if it exceeds `max_value`."""
     while not enough(high):
         low, high = high, 2 * high
         if high > max_value:
@@ -136,8 +140,11 @@ def _smallest_enough(enough: Callable[[int], bool], low: int, high: int, max_val
 
 @frozen
 class Discordant:
-    """How often two systems on the same files differ. only_first: share of files on which only the first errs.
-    only_second: share on which only the second errs."""
+    """How often two systems on the same files differ.
+
+    - only_first: share of files on which only the first errs.
+    - only_second: share on which only the second errs.
+    """
 
     only_first: float
     only_second: float
@@ -212,8 +219,10 @@ def files_for_difference(differing: Discordant, power: float = POWER, alpha: flo
 def design_effect(per_talker: float, correlation: float) -> float:
     """The factor by which more utterances are needed if each talker speaks several, which resemble each other.
 
-    per_talker: utterances of each talker. correlation: within talkers, from 0 (as if each utterance had a talker of its
-    own) to 1 (further utterances of a talker add nothing).
+    - per_talker: utterances of each talker.
+    - correlation: within talkers, from 0 (as if each utterance had a talker of its own) to 1 (further utterances of a
+      talker add nothing).
+
     Source: Kish, Survey Sampling (1965), 5.4.
     """
     if per_talker < 1 or not 0 <= correlation <= 1:

@@ -122,8 +122,9 @@ def _corrected_boundaries(test: SequentialTest, up: float, down: float, events: 
 
     P(bad passes) ≤ e^pass_boundary · P(good passes), so e^pass_boundary = β / P(good passes) certainly keeps β.
 
-    up: the amount that an event adds to the log likelihood ratio. down: the amount that a step subtracts.
-    events: the probabilities of 0, 1, 2, … events in a step of a good device.
+    - up: the amount that an event adds to the log likelihood ratio.
+    - down: the amount that a step subtracts.
+    - events: the probabilities of 0, 1, 2, … events in a step of a good device.
     """
     pass_boundary, fail_boundary = wald(test)
     failed_share, undecided_share = _wrong_failure_chances(pass_boundary, fail_boundary, up, down, events)

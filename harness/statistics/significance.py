@@ -25,8 +25,9 @@ from harness.statistics.intervals import CONFIDENCE, TAIL, Interval, garwood, wi
 class Difference:
     """The first system minus the second, in shares, errors per word, events per hour, or seconds.
 
-    interval: 95 % interval; an end is infinite with too few durations. p: two-sided probability of such a difference by
-    chance. exact: whether p counts every way in which chance could swap the two within units.
+    - interval: 95 % interval; an end is infinite with too few durations.
+    - p: two-sided probability of such a difference by chance.
+    - exact: whether p counts every way in which chance could swap the two within units.
     """
 
     difference: float
@@ -190,8 +191,12 @@ _DRAWS_PER_BLOCK = 2048
 
 @frozen
 class SwapTestResult:
-    """The result of a swap test. p: two-sided. exact: whether every way of swapping was counted, not drawn. clusters:
-    number of clusters with a difference."""
+    """The result of a swap test.
+
+    - p: two-sided.
+    - exact: whether every way of swapping was counted, not drawn.
+    - clusters: number of clusters with a difference.
+    """
 
     p: float
     exact: bool
@@ -251,9 +256,9 @@ def independent_difference(
 ) -> Difference:
     """The difference of two independent values, with an interval that is consistent with p.
 
-    first, second: each value with its interval. error: the most by which other errors may change the difference. The
-    distances from the values to the ends of their intervals are added as squares. Source: Zou & Donner, Statistics in
-    Medicine 27 (2008), 1693–1702.
+    - first, second: each value with its interval.
+    - error: the most by which other errors may change the difference. The distances from the values to the ends of
+      their intervals are added as squares. Source: Zou & Donner, Statistics in Medicine 27 (2008), 1693–1702.
     """
     (estimate, (low, high)), (other, (other_low, other_high)) = first, second
     ends = (
@@ -309,9 +314,11 @@ MAX_DRAWS = 20_000_000
 class Clustering:
     """How far events cluster in stretches of audio.
 
-    index: index of dispersion, 1 for independent events, more for clusters. p: one-sided, for independent events.
-    interval: 95 % interval of the rate per unit of exposure, by a bootstrap of whole stretches. It contains Garwood's
-    interval, since clustered events never carry more information than independent ones. stretches: number of stretches.
+    - index: index of dispersion, 1 for independent events, more for clusters.
+    - p: one-sided, for independent events.
+    - interval: 95 % interval of the rate per unit of exposure, by a bootstrap of whole stretches. It contains Garwood's
+      interval, since clustered events never carry more information than independent ones.
+    - stretches: number of stretches.
     """
 
     index: float
@@ -324,12 +331,14 @@ def clustering(counts: ArrayLike, exposures: ArrayLike, *, seed: int = 1) -> Clu
     """Index of dispersion over stretches of any length, with its p and a cluster bootstrap. None without two stretches
     and two events. The same numbers always give the same result.
 
-    counts: number of events in each stretch. exposures: its length.
-    index: Pearson's chi-square over its degrees of freedom, but only pairs of events in the same stretch count. The
-    contribution of a single event would depend on the length of its stretch. For equal stretches both are the same.
-    p: by simulating events in proportion to the exposures, or with many events by the exact mean and variance.
-    Sources: Fisher (Statistical Methods, 16), Haldane (Biometrika 29, 1937), and Efron & Tibshirani (An Introduction
-    to the Bootstrap, 8).
+    - counts: number of events in each stretch.
+    - exposures: its length. index: Pearson's chi-square over its degrees of freedom, but only pairs of events in the
+      same stretch count. The contribution of a single event would depend on the length of its stretch. For equal
+      stretches both are the same. p: by simulating events in proportion to the exposures, or with many events by the
+      exact mean and variance.
+
+    Sources: Fisher (Statistical Methods, 16), Haldane (Biometrika 29, 1937), and Efron & Tibshirani (An Introduction to
+    the Bootstrap, 8).
     """
     events, exposure = np.asarray(counts, np.float64), np.asarray(exposures, np.float64)
     exposed = exposure > 0
@@ -376,8 +385,9 @@ def _p_simulated(random: np.random.Generator, exposure: Column, events: int, pai
 def _bootstrap(random: np.random.Generator, events: Column, exposure: Column, silent: Column) -> Interval:
     """The interval of the rate: percentiles over samples of stretches, drawn with replacement.
 
-    events, exposure: of the stretches with events. silent: exposures of those without. Only the sum of the latter
-    matters, which is normally distributed if there are many.
+    - events, exposure: of the stretches with events.
+    - silent: exposures of those without. Only the sum of the latter matters, which is normally distributed if there are
+      many.
     """
     with_events, without = len(events), len(silent)
     stretches = with_events + without

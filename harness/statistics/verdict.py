@@ -50,8 +50,12 @@ SEVERITY = tuple(LimitVerdict)
 
 @frozen
 class ValueUnit:
-    """How values of one unit are written. write: a result. interval: an interval. declared: a limit, with as many
-    digits as it was declared with."""
+    """How values of one unit are written.
+
+    - write: a result.
+    - interval: an interval.
+    - declared: a limit, with as many digits as it was declared with.
+    """
 
     write: Callable[[float | None], str] = numbers.number
     interval: Callable[[Interval], str] = text.number_interval

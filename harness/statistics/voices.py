@@ -48,8 +48,11 @@ _SPREAD = (1 - _CORRELATIONS) / _CORRELATIONS
 
 @frozen
 class VoiceIntervals:
-    """Intervals of the mean share over all voices like these. interval: for one look. any_time: valid for any number of
-    looks together."""
+    """Intervals of the mean share over all voices like these.
+
+    - interval: for one look.
+    - any_time: valid for any number of looks together.
+    """
 
     interval: Interval
     any_time: Interval

@@ -83,10 +83,11 @@ def wer_difference(
     """The WER of the first system minus that of the second, on the same utterances; None over no words or one
     utterance.
 
-    first, second: errors in each utterance. words: its number of reference words. The influence of a difficult
-    utterance or a bad speaker on both cancels out. Units and sources as in `wer_interval`. If few units differ, the sum
-    of their differences is not normally distributed. Then p comes from the exact swap test, and the interval from two
-    Poisson sums. The interval contains 0 exactly if p is not significant.
+    - first, second: errors in each utterance.
+    - words: its number of reference words. The influence of a difficult utterance or a bad speaker on both cancels out.
+      Units and sources as in `wer_interval`. If few units differ, the sum of their differences is not normally
+      distributed. Then p comes from the exact swap test, and the interval from two Poisson sums. The interval contains
+      0 exactly if p is not significant.
     """
     first_errors, word_counts = _columns(first, words)
     second_errors, _ = _columns(second, words)
@@ -197,8 +198,10 @@ def _clip_to_shares(ends: Interval) -> Interval:
 
 
 def _columns(errors: ArrayLike, words: ArrayLike) -> tuple[Sums, Sums]:
-    """Both columns as arrays; ValueError if they do not have one entry each for every utterance, or a count is
-    negative."""
+    """Both columns as arrays.
+
+    Raises ValueError if they do not have one entry each for every utterance, or a count is negative.
+    """
     wrong, word_counts = np.asarray(errors), np.asarray(words)
     if wrong.shape != word_counts.shape or wrong.ndim != 1:
         raise ValueError(f"errors of shape {wrong.shape} for words of shape {word_counts.shape}")
@@ -274,8 +277,11 @@ def cluster_sums(numerators: Sums, denominators: Sums, clusters: Clusters) -> tu
 
 @frozen
 class Stratum:
-    """Tries of both systems under the same circumstances. first, second: numbers of tries that counted. first_total,
-    second_total: numbers of all tries, at least 1."""
+    """Tries of both systems under the same circumstances.
+
+    - first, second: numbers of tries that counted.
+    - first_total, second_total: numbers of all tries, at least 1.
+    """
 
     first: int
     first_total: int

@@ -38,7 +38,7 @@ MIN_CELLS_BY_DIAGONALS = 60_000
 def align(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
     """The path between two texts.
 
-    InputError for texts of more words than can be aligned, see alignment_tables.py.
+    Raises InputError for texts of more words than can be aligned, see alignment_tables.py.
     """
     # A step onto equal words never costs more than another, so the words of a common end are all correct.
     pairs = zip(reversed(reference), reversed(hypothesis), strict=False)
@@ -103,7 +103,7 @@ def align_by_time(
     """The path as sclite -T finds it: words are paired if their times are close, whatever the words are.
 
     The cost of a pair is the difference of the begins plus that of the ends (see ANOTHER_WORD_S). The cost of a word
-    without a partner is its duration. InputError for more than MAX_CELLS pairs of words.
+    without a partner is its duration. Raises InputError for more than MAX_CELLS pairs of words.
     """
     if len(reference) * len(hypothesis) > MAX_CELLS:
         problem = f"{len(reference):,} by {len(hypothesis):,} words are too many to align by time"
@@ -141,7 +141,7 @@ def count(path: str) -> WordCounts:
 
 
 def side_by_side(reference: Sequence[str], hypothesis: Sequence[str], path: str) -> tuple[AlignedWord, ...]:
-    """The words along a path. ValueError if the path does not fit these words."""
+    """The words along a path. Raises ValueError if the path does not fit these words."""
     reference_words, hypothesis_words = iter(reference), iter(hypothesis)
     steps = tuple(
         AlignedWord(
@@ -277,8 +277,11 @@ class WordColumns:
         return self.grouped(np.zeros(len(self.correct), np.intp), 1)[0]
 
     def grouped(self, groups: Groups, total: int) -> list[WordCounts]:
-        """The sum of each group. groups: for each utterance, the number of its group, from 0. total: number of
-        groups."""
+        """The sum of each group.
+
+        - groups: for each utterance, the number of its group, from 0.
+        - total: number of groups.
+        """
         count_columns = (self.correct, self.substitutions, self.deletions, self.insertions)
         sums = [
             np.bincount(groups, weights=column, minlength=total).astype(np.int64).tolist() for column in count_columns
@@ -304,9 +307,10 @@ PlaceOf = Callable[[int], Place]
 class Alignments:
     """Pairs of texts with single spaces between words ("" has no words), aligned as sclite aligns them.
 
-    columns: the counts of each pair, from the path that the tie rule picks, never from a distance alone. Paths are made
-    on demand. ValueError if one side has more texts; InputError for a pair of more words than can be aligned, see
-    alignment_tables.py. place_of: returns the place of a pair for that error; None if places are not known.
+    - columns: the counts of each pair, from the path that the tie rule picks, never from a distance alone. Paths are
+      made on demand. Raises ValueError if one side has more texts. Raises InputError for a pair of more words than can
+      be aligned, see alignment_tables.py.
+    - place_of: returns the place of a pair for that error; None if places are not known.
     """
 
     def __init__(self, references: Sequence[str], hypotheses: Sequence[str], place_of: PlaceOf | None = None) -> None:

@@ -199,7 +199,7 @@ _FORBIDDEN = 7
 def path_of(reference: Codes, hypothesis: Codes) -> str:
     """The path of one pair of long texts. Words are integers, equal for equal words.
 
-    InputError if the band would have more than MAX_CELLS cells.
+    Raises InputError if the band would have more than MAX_CELLS cells.
     """
     if not len(reference) or not len(hypothesis):
         return "D" * len(reference) + "I" * len(hypothesis)
@@ -216,8 +216,10 @@ def path_of(reference: Codes, hypothesis: Codes) -> str:
 
 
 def _margin(reference: Codes, hypothesis: Codes) -> int:
-    """Number of words by which the band is wider than the difference of the lengths. InputError if the band would have
-    too many cells."""
+    """Number of words by which the band is wider than the difference of the lengths.
+
+    Raises InputError if the band would have too many cells.
+    """
     from rapidfuzz.distance import Levenshtein  # here, since few texts are long
 
     shorter, longer = sorted((len(reference), len(hypothesis)))
@@ -306,8 +308,11 @@ class _Edge:
 
 @frozen
 class _Backtraces:
-    """What the way back needs of some consecutive diagonals; the first is number `begin`. firsts: the row of the first
-    cell of each. gaps, deletions: bits for the cells of each (is the step a gap; is the gap a deletion)."""
+    """What the way back needs of some consecutive diagonals; the first is number `begin`.
+
+    - firsts: the row of the first cell of each.
+    - gaps, deletions: bits for the cells of each (is the step a gap; is the gap a deletion).
+    """
 
     begin: int
     firsts: list[int] = field(default_factory=list)

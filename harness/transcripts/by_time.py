@@ -30,8 +30,10 @@ _BRACES = frozenset("{}")
 def align_rows_by_time(
     references: Transcripts, hypotheses: Transcripts, text_columns: tuple[Sequence[str], Sequence[str]]
 ) -> TextNetworks:
-    """Aligns the words of each row by their times alone. text_columns: the normalised texts of both sides. InputError
-    if a normalisation has changed the number of words of a text."""
+    """Aligns the words of each row by their times alone. text_columns: the normalised texts of both sides.
+
+    Raises InputError if a normalisation has changed the number of words of a text.
+    """
     aligned_by_row: dict[int, tuple[AlignedWord, ...]] = {}
     for row, texts in enumerate(zip(*text_columns, strict=True)):
         place = Place(references.file, references.lines[row])

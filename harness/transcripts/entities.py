@@ -17,10 +17,12 @@ NOTHING_SAID = "@"
 
 @frozen
 class EntityErrors:
-    """Entities with an error. by_tag: (tag, share of its entities), sorted by tag. total: share of all entities.
+    """Entities with an error.
 
-    left_out: number of entities that do not count, since their utterance has alternatives, or the normalisation splits
-    or drops words of it.
+    - by_tag: (tag, share of its entities), sorted by tag.
+    - total: share of all entities.
+    - left_out: number of entities that do not count, since their utterance has alternatives, or the normalisation
+      splits or drops words of it.
     """
 
     by_tag: tuple[tuple[str, Share], ...]

@@ -126,8 +126,11 @@ def shared_rows(first: Scoring, second: Scoring) -> tuple[Rows, Rows]:
 def compare_on(
     first: Scoring, second: Scoring, first_rows: Rows, second_rows: Rows, unit: IntervalUnit = IntervalUnit.UTTERANCES
 ) -> SystemComparison:
-    """Compares two systems on some utterances. first_rows, second_rows: rows of these utterances in the first and in
-    the second. unit: the unit of the interval."""
+    """Compares two systems on some utterances.
+
+    - first_rows, second_rows: rows of these utterances in the first and in the second.
+    - unit: the unit of the interval.
+    """
     from harness.statistics.comparison import ComparedColumns, MeasureKind, difference_of  # here, as in `interval_of`
 
     (left, right, words), clusters = _cluster(
@@ -205,10 +208,10 @@ class GroupWords:
 
 @frozen
 class GroupPartition:
-    """How a grouping splits the utterances of a scoring. labels: sorted if there are at most MAX_LABELS; the label ""
-    stands for none.
+    """How a grouping splits the utterances of a scoring.
 
-    label_indices: for each utterance of the scoring, the index of its label in `labels`.
+    - labels: sorted if there are at most MAX_LABELS; the label "" stands for none.
+    - label_indices: for each utterance of the scoring, the index of its label in `labels`.
     """
 
     name: str
@@ -218,7 +221,11 @@ class GroupPartition:
 
 @frozen
 class GroupedScoring:
-    """A scoring by one grouping. by: name of the grouping. values: each label with its counts."""
+    """A scoring by one grouping.
+
+    - by: name of the grouping.
+    - values: each label with its counts.
+    """
 
     by: str
     values: tuple[tuple[str, GroupWords], ...]
@@ -226,8 +233,12 @@ class GroupedScoring:
 
 @frozen
 class CrossedScoring:
-    """A scoring by two groupings at once. by: their names. rows, columns: the labels of the first and of the second.
-    cells: the counts of each pair of labels, row by row; None for a pair without an utterance."""
+    """A scoring by two groupings at once.
+
+    - by: their names.
+    - rows, columns: the labels of the first and of the second.
+    - cells: the counts of each pair of labels, row by row; None for a pair without an utterance.
+    """
 
     by: tuple[str, str]
     rows: tuple[str, ...]
@@ -267,8 +278,10 @@ class GroupFigures:
 def group_figures(
     scoring: Scoring, sources: Sequence[Groupings], crosses: Sequence[tuple[str, str]] = ()
 ) -> GroupFigures:
-    """A scoring by every grouping of some files. crosses: pairs of names of groupings to be crossed; InputError for
-    unknown names."""
+    """A scoring by every grouping of some files. crosses: pairs of names of groupings to be crossed.
+
+    Raises InputError for unknown names.
+    """
     partitions: list[GroupPartition] = []
     without: dict[str, None] = {}
     unmatched_ids: dict[str, None] = {}
@@ -293,8 +306,8 @@ def group_figures(
 
 
 def _check_crosses(crosses: Sequence[tuple[str, str]], label_counts: Mapping[str, int]) -> None:
-    """InputError for a grouping that does not exist, or has too many labels. label_counts: number of labels of each
-    grouping."""
+    """Raises InputError for a grouping that does not exist, or has too many labels. label_counts: number of labels of
+    each grouping."""
     for name in (name for cross in crosses for name in cross):
         if name not in label_counts:
             without_lists = "Add a list with such a column: --groups FILE.csv"

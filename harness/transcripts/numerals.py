@@ -91,8 +91,11 @@ def number(text: str) -> tuple[str, ...]:
 
 
 def money(text: str, currency: Sequence[str], scale: str = "") -> list[str]:
-    """Readings of an amount. currency: singular and plural of the unit and of its hundredth. scale: such as million; ""
-    for none."""
+    """Readings of an amount.
+
+    - currency: singular and plural of the unit and of its hundredth.
+    - scale: such as million; "" for none.
+    """
     singular, plural, cent, cents = currency
     text = text.replace(",", "")
     if scale:

@@ -39,10 +39,13 @@ class PairedBy(StrEnum):
 
 @frozen
 class PairedTest:
-    """Two systems under one test. unit: what is compared, such as utterances. units: number of them.
+    """Two systems under one test.
 
-    first_better, second_better: number of units in which that system is better; in the others they are equal.
-    p: two-sided; None if nothing differs. adjusted: p after Holm's correction for all pairs of systems.
+    - unit: what is compared, such as utterances.
+    - units: number of them.
+    - first_better, second_better: number of units in which that system is better; in the others they are equal.
+    - p: two-sided; None if nothing differs.
+    - adjusted: p after Holm's correction for all pairs of systems.
     """
 
     by: PairedBy
@@ -65,9 +68,10 @@ def paired_tests(
 ) -> tuple[PairedTest, ...]:
     """Every test of two systems on the utterances in rows `first_rows` of the first and `second_rows` of the second.
 
-    by_unit: for each unit, errors of the first minus those of the second, and number of reference words; then the name
-    of the unit. recognised: numbers of utterances that were recognised without an error. p: p-value of the difference
-    of the WERs.
+    - by_unit: for each unit, errors of the first minus those of the second, and number of reference words; then the
+      name of the unit.
+    - recognised: numbers of utterances that were recognised without an error.
+    - p: p-value of the difference of the WERs.
     """
     errors, words, unit = by_unit
     has_words = words > 0

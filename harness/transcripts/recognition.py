@@ -24,8 +24,9 @@ from harness.transcripts.words import best_of, normalise, readings
 class JudgedTranscript(NamedTuple):
     """A transcript, compared with the reference or alternative that fits it best, both normalised.
 
-    recognised: whether it counts as recognised. counts: counts of the aligned words. If a numeral has several readings,
-    both texts are in the readings that fit best.
+    - recognised: whether it counts as recognised.
+    - counts: counts of the aligned words. If a numeral has several readings, both texts are in the readings that fit
+      best.
     """
 
     recognised: bool
@@ -105,10 +106,12 @@ class SamplingUnit(StrEnum):
 
 @frozen
 class GroupTranscripts:
-    """The attempts of a group. transcripts: the counts of each attempt with a transcript. Others count in no rate.
+    """The attempts of a group.
 
-    queries: for each transcript, the id of its query. attempts: number of all attempts. typed: number of transcripts
-    that an operator typed.
+    - transcripts: the counts of each attempt with a transcript. Others count in no rate.
+    - queries: for each transcript, the id of its query.
+    - attempts: number of all attempts.
+    - typed: number of transcripts that an operator typed.
     """
 
     transcripts: tuple[WordCounts, ...] = ()

@@ -41,10 +41,12 @@ def align_rows_by_networks(
     fragments: bool,
 ) -> tuple[TextNetworks, tuple[Sequence[str], Sequence[str]]]:
     """Aligns the pairs that only networks can align. Returns their words by row, and the texts with which the others
-    are aligned. InputError with the place of a mark that is wrong.
+    are aligned.
 
-    shown: the normalised texts, which are compared unless marks are read. pieces: the readings of the texts; None if
-    each has only one.
+    Raises InputError with the place of a mark that is wrong.
+
+    - shown: the normalised texts, which are compared unless marks are read.
+    - pieces: the readings of the texts; None if each has only one.
     """
     marks_in_references, marks_in_hypotheses = word_rules.reads_marks
     reference_side = _TextSide(references, shown[0], pieces[0], word_rules, marks_in_references, MarkScope.NONE)
@@ -103,7 +105,9 @@ class _TextSide:
         return self.transcripts.texts if self.reads_marks else self.normalised
 
     def network(self, row: int, other: _TextSide) -> WordNetwork:
-        """The network of a text, with its marks if they are read. InputError with the place of a mark that is wrong.
+        """The network of a text, with its marks if they are read.
+
+        Raises InputError with the place of a mark that is wrong.
 
         other: the side with which it is compared.
         """

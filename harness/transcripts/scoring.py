@@ -71,8 +71,9 @@ Words = TypeVar("Words", str, tuple[str, str])
 class Confusions:
     """Words with the number of their errors. The most frequent come first, equally frequent ones in alphabetical order.
 
-    pairs: (reference word, hypothesis word) of substitutions. substituted: the reference words of these.
-    falsely_recognised: their hypothesis words.
+    - pairs: (reference word, hypothesis word) of substitutions.
+    - substituted: the reference words of these.
+    - falsely_recognised: their hypothesis words.
     """
 
     pairs: tuple[tuple[tuple[str, str], int], ...]
@@ -295,7 +296,7 @@ def score(
     title: str = "",
     aligner: Aligner | None = None,
 ) -> Scoring:
-    """Scores `hypotheses` (paired by id) against `references`; InputError if a text cannot be read.
+    """Scores `hypotheses` (paired by id) against `references`. Raises InputError if a text cannot be read.
 
     - normalisation: name of the normalisation; "" for that of the word_rules.
     - speakers_of: returns the speakers of ids, if the file names none.

@@ -37,7 +37,8 @@ _BESIDE = frozenset("*=-")
 class SroWord(NamedTuple):
     """A word without its punctuation marks, but still with its stars.
 
-    deleted: whether it stood in `<…>`. before, after: the characters that touched these brackets from outside.
+    - deleted: whether it stood in `<…>`.
+    - before, after: the characters that touched these brackets from outside.
     """
 
     text: str
@@ -93,7 +94,9 @@ def split_id(line: str) -> tuple[str, str]:
 
 
 def tokens(text: str, place: Place = NOWHERE) -> list[Token]:
-    """The tokens of a text without its utterance id; InputError with line and column for brackets that do not match.
+    """The tokens of a text without its utterance id.
+
+    Raises InputError with line and column for brackets that do not match.
 
     place: where the text begins. Columns in errors count from its column, or from 1 if it has none.
     """
@@ -108,7 +111,7 @@ def _token_of_chunk(chunk: str, deleted: bool = False) -> SroPause | SroWord:
 
 
 def refuse_nul(line: str, place: Place) -> None:
-    """InputError at a NUL character: the file is not text."""
+    """Raises InputError at a NUL character: the file is not text."""
     position = line.find("\0")
     if position >= 0:
         raise _error(
@@ -283,10 +286,10 @@ class SnorForm(StrEnum):
 
 
 def convert(line: str, form: SnorForm, place: Place = NOWHERE, *, place_edits: bool = False) -> str:
-    """Converts a line of .sro text, with its utterance id if it has one; InputError with line and column.
+    """Converts a line of .sro text, with its utterance id if it has one. Raises InputError with line and column.
 
-    place: place of the line; columns in errors count from its column. place_edits: whether the words of `(n words)`
-    move to the marker `(n)` before them.
+    - place: place of the line; columns in errors count from its column.
+    - place_edits: whether the words of `(n words)` move to the marker `(n)` before them.
     """
     if "\0" in line:
         refuse_nul(line, place)
@@ -300,7 +303,7 @@ def convert(line: str, form: SnorForm, place: Place = NOWHERE, *, place_edits: b
 def words(
     text: str, form: SnorForm = SnorForm.LEXICAL, place: Place = NOWHERE, *, with_id: bool = True
 ) -> tuple[str, ...]:
-    """The words of a text in a form, without the utterance id if it has one; InputError.
+    """The words of a text in a form, without the utterance id if it has one. Raises InputError.
 
     with_id: False for a text whose id was already removed. A `(word)` at its end is then an error, as elsewhere.
     """

@@ -79,8 +79,12 @@ _SHORT_SCALES = {"k": "thousand", "m": "million", "mn": "million", "bn": "billio
 
 @frozen
 class Token:
-    """A token of a text. kind: name of the group of _TOKEN that matched. text: raw in lower case. spaced: whether a
-    space precedes it. alone: its readings if they are the same everywhere, except before one of _JOINERS; else None.
+    """A token of a text.
+
+    - kind: name of the group of _TOKEN that matched.
+    - text: raw in lower case.
+    - spaced: whether a space precedes it.
+    - alone: its readings if they are the same everywhere, except before one of _JOINERS; else None.
     """
 
     kind: str
@@ -131,7 +135,8 @@ class _EnglishReader:
     """Reads tokens from left to right, up to _END. Methods `_read_…` add the readings of a token and of those that
     belong to it. Some return whether the token is of their kind; if not, they add nothing.
 
-    position: index of the next token. numeric: whether a number came last.
+    - position: index of the next token.
+    - numeric: whether a number came last.
     """
 
     tokens: Sequence[Token]

@@ -38,7 +38,11 @@ Times = NDArray[np.float64]
 
 @dataclass(slots=True)
 class _SpeakerWords:
-    """What one speaker says in one recording. segments: in the order of their starts. utterances: the words of each."""
+    """What one speaker says in one recording.
+
+    - segments: in the order of their starts.
+    - utterances: the words of each.
+    """
 
     speaker: str
     utterances: list[Words] = field(default_factory=list)
@@ -74,8 +78,8 @@ class TalkerPair:
 class PairedTalkers:
     """A reference and a hypothesis in which each speaker (with ORC, each stream) is one text.
 
-    aligned: the words of each row side by side. pairs: the paired speakers; () for ORC, since a stream contains
-    segments of several speakers.
+    - aligned: the words of each row side by side.
+    - pairs: the paired speakers; () for ORC, since a stream contains segments of several speakers.
     """
 
     references: Transcripts
@@ -87,8 +91,9 @@ class PairedTalkers:
 def pair_talkers(
     reference: Segments, hypothesis: Segments, word_rules: WordRules, by: SpeakerPairing, collar_s: float = COLLAR_S
 ) -> PairedTalkers:
-    """Pairs the speakers of each recording so that there are as few errors as possible. InputError for recordings that
-    the reference does not have, and if the computation would be too large.
+    """Pairs the speakers of each recording so that there are as few errors as possible.
+
+    Raises InputError for recordings that the reference does not have, and if the computation would be too large.
 
     reference, hypothesis: segments sorted by their begins.
     CP: a row has the words of one speaker, who is paired with at most one other. TCP: in addition, words may only be

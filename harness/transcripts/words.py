@@ -35,7 +35,8 @@ def normalise(text: str, normalisation: Normalisation, language: str = ENGLISH) 
 
     VERBATIM: as written, split at spaces. PLAIN: lower case, punctuation off. SPOKEN: PLAIN, and as a person would say
     it: digits, times and signs become words, contractions are written out; the first of several readings. SNOR,
-    EXPANDED_SNOR: the text is .sro, without an utterance id; InputError with the column where its marks are wrong.
+    EXPANDED_SNOR: the text is .sro, without an utterance id. Raises InputError with the column where its marks are
+    wrong.
     """
     match normalisation:
         case Normalisation.VERBATIM:
@@ -160,7 +161,7 @@ class WordRules:
         return self.words(text, snor.NOWHERE)
 
     def words(self, text: str, place: Place) -> tuple[str, ...]:
-        """The words of a text; InputError with line and column if the normalisation refuses it."""
+        """The words of a text. Raises InputError with line and column if the normalisation refuses it."""
         words = self._words(text, place)
         return tuple(fold(word) for word in words) if self.fold_case else words
 
@@ -261,8 +262,11 @@ def _fold_texts(texts: Sequence[str]) -> Sequence[str]:
 
 
 def _is_squeezed(lines: str, total: int) -> bool:
-    """Whether no text needs its spaces changed. lines: all texts as lines; checking them at once is many times faster.
-    total: number of texts."""
+    """Whether no text needs its spaces changed.
+
+    - lines: all texts as lines; checking them at once is many times faster.
+    - total: number of texts.
+    """
     if lines.count("\n") != max(0, total - 1):
         return False
     characters = np.frombuffer(f"\n{lines}\n".encode("utf-8", "surrogatepass"), np.uint8)

@@ -161,7 +161,7 @@ def join_transcripts(gold: Corpus, heard: Corpus, *, missing_is_silence: bool = 
 
 
 def predict_corpus(corpus: Corpus, understand: UnderstandTexts, name: str) -> Corpus:
-    """A model's predictions for a corpus. ValueError unless there is one for each utterance.
+    """A model's predictions for a corpus. Raises ValueError unless there is one for each utterance.
 
     name: path of the new corpus.
     """
@@ -187,7 +187,7 @@ def cascade(
     by: Sequence[str] | None = None,
     draws: int = DRAWS,
 ) -> Cascade:
-    """Scores both sides. InputError for a text that the normalisation refuses.
+    """Scores both sides. Raises InputError for a text that the normalisation refuses.
 
     - on_reference, on_transcript: predictions for the ids of `pairs`.
     - rule: places count only for slot F1 on the references.

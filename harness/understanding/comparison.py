@@ -200,7 +200,7 @@ def compare(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> FrameComparison:
-    """Compares two systems scored against the same gold. ValueError if their rules differ."""
+    """Compares two systems scored against the same gold. Raises ValueError if their rules differ."""
     if first.rule != second.rule:
         raise ValueError(f"predictions were read under different rules: {first.rule} and {second.rule}")
     second_frames = {frame.id: frame for frame in second.frames}

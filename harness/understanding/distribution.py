@@ -67,7 +67,7 @@ class LabelCounts:
 
 
 def count_labels(utterances: Iterable[Utterance], chunking: Chunking = Chunking.CONLLEVAL) -> LabelCounts:
-    """The counts of some utterances. ValueError for a tag that is not BIO."""
+    """The counts of some utterances. Raises ValueError for a tag that is not BIO."""
     number = unannotated = slotted = 0
     sets: Counter[tuple[str, ...]] = Counter()
     concepts: Counter[str] = Counter()

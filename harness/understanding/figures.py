@@ -130,8 +130,8 @@ def frame_figures(
 ) -> FrameFigures:
     """The metrics of some counts. Every sum is exact, so the order in which shards were added does not matter.
 
-    labels: the declared intents, for macro averages, to which those that occur are added. whole: if these are the
-    counts of a group, those of all utterances, which decide whether SFA compares places.
+    - labels: the declared intents, for macro averages, to which those that occur are added.
+    - whole: if these are the counts of a group, those of all utterances, which decide whether SFA compares places.
     """
     clusters, whole = counts.clusters, whole or counts
     valued_clusters = [cluster.valued for cluster in clusters]
@@ -147,7 +147,11 @@ def frame_figures(
 def intent_figures(
     counts: IntentCounts, zero: ZeroDivision, labels: Sequence[str] | None, clusters: Sequence[IntentCounts] = ()
 ) -> IntentFigures:
-    """The metrics of intents. labels: as for `frame_figures`. clusters: as for `ratio_interval`."""
+    """The metrics of intents.
+
+    - labels: as for `frame_figures`.
+    - clusters: as for `ratio_interval`.
+    """
     names = [*dict.fromkeys(labels or ()), *sorted(set(counts.labels) - set(labels or ()))]
     matches = [counts.labels.get(name, MatchCounts()) for name in names]
     by_label = tuple((name, matched, averages(matched, zero)) for name, matched in zip(names, matches, strict=True))
@@ -197,7 +201,11 @@ def all_placed(slots: SlotCounts) -> bool:
 def slot_figures(
     counts: SlotCounts, zero: ZeroDivision, clusters: Sequence[SlotCounts], *, by_place: bool
 ) -> SlotFigures:
-    """The metrics of slots. clusters: as for `ratio_interval`. by_place: whether SFA compares places."""
+    """The metrics of slots.
+
+    - clusters: as for `ratio_interval`.
+    - by_place: whether SFA compares places.
+    """
     frames, *cluster_frames = (slots.frames_placed if by_place else slots.frames for slots in (counts, *clusters))
     return SlotFigures(
         utterances=counts.utterances,
@@ -446,7 +454,8 @@ def ratio_interval(
 def _interval_over_clusters(sums: Sequence[tuple[float, float]], *, bounded: bool = True) -> Interval | None:
     """The interval of a ratio over clusters, by the rule for word error rates (`wer_interval`).
 
-    sums: numerator and denominator of each cluster. bounded: whether the ratio is at most 1.
+    - sums: numerator and denominator of each cluster.
+    - bounded: whether the ratio is at most 1.
     """
     from harness.statistics.word_intervals import wer_interval  # here, since few corpora have clusters
 

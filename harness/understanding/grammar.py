@@ -109,7 +109,11 @@ class ValueList:
 
 @frozen
 class Sentence:
-    """A pattern. weight: relative frequency in its intent. unseen: whether it occurs only in the test split."""
+    """A pattern.
+
+    - weight: relative frequency in its intent.
+    - unseen: whether it occurs only in the test split.
+    """
 
     part: Part
     weight: float
@@ -197,8 +201,8 @@ def generate(grammars: Sequence[Grammar], seed: int, sizes: Mapping[str, int]) -
 
     sizes: number of utterances of each split, in the order of generation.
 
-    Unseen values and patterns occur only in `test`. No sentence occurs twice in any split. InputError if the grammars
-    cannot give enough different sentences.
+    Unseen values and patterns occur only in `test`. No sentence occurs twice in any split. Raises InputError if the
+    grammars cannot give enough different sentences.
     """
     sources = [_Source(grammar) for grammar in grammars]
     utterances: list[Utterance] = []

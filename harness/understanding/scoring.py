@@ -264,7 +264,7 @@ class SystemCounts:
 
 
 def count_system(scorings: Sequence[FrameScoring]) -> SystemCounts:
-    """The counts of one system under one rule or several. ValueError for scorings of different systems."""
+    """The counts of one system under one rule or several. Raises ValueError for scorings of different systems."""
     first = scorings[0]
     if any((scoring.gold, scoring.predicted) != (first.gold, first.predicted) for scoring in scorings):
         raise ValueError("scorings of different files")
@@ -309,8 +309,8 @@ def collect_samples(counts: Iterable[FrameCounts]) -> Samples:
 def add_system_counts(parts: Sequence[SystemCounts]) -> SystemCounts:
     """The counts of a system from parts with different utterances. Paths are those of the first part.
 
-    A part without a column of groups counts there under an empty label. ValueError, with a message for users, if rules
-    differ, or if only some parts predict intents or slots, or compare values.
+    A part without a column of groups counts there under an empty label. Raises ValueError, with a message for users, if
+    rules differ, or if only some parts predict intents or slots, or compare values.
     """
     first = parts[0]
     for part in parts[1:]:

@@ -24,7 +24,10 @@ RATE_HZ = 16_000
 
 
 def voices_of(names: str) -> tuple[VoiceSpec, ...]:
-    """The voices in a text such as ENGINE:NAME,…, each with its own language. InputError, VoiceError, PluginError."""
+    """The voices in a text such as ENGINE:NAME,…, each with its own language.
+
+    Raises InputError, VoiceError, PluginError.
+    """
     renderer = Renderer(None)
     voices = []
     for part in names.split(","):
@@ -52,7 +55,7 @@ def speak(
     """Writes a new folder with a WAV file for each utterance and a list for each split, completely or not at all.
 
     Lists have the columns id, audio and voice. The voice of an utterance depends only on the seed and its id. Returns
-    the number of sounds of each split. InputError for a split whose name cannot be that of a file, LogError,
+    the number of sounds of each split. Raises InputError for a split whose name cannot be that of a file, LogError,
     VoiceError.
 
     voices: those of each split; the key "" has those of every other split.

@@ -18,7 +18,7 @@ from harness.model.understanding import Corpus, Utterance
 def stratified(corpus: Corpus, shares: Sequence[float], seed: int) -> tuple[Corpus, ...]:
     """A part for each share, with utterances in the order of the corpus. The same seed gives the same parts.
 
-    shares: sizes of the parts relative to each other, above 0. InputError if a part would be empty.
+    shares: sizes of the parts relative to each other, above 0. Raises InputError if a part would be empty.
     """
     clusters = list(_group_equal_sentences(corpus.utterances).values())
     random.Random(seed).shuffle(clusters)

@@ -194,7 +194,7 @@ def compare_systems(
     labels: Sequence[str] | None = None,
     draws: int = DRAWS,
 ) -> ComparedSystems:
-    """Scores systems on the utterances that all of them answered. InputError if there are none.
+    """Scores systems on the utterances that all of them answered. Raises InputError if there are none.
 
     - rule: how frames are compared; places are ignored, since words differ.
     - missing_is_empty: whether an utterance without an answer gets an empty one, and is not left out.

@@ -19,7 +19,7 @@ class TagChunk(NamedTuple):
 
 
 def chunks(tags: Sequence[str], chunking: Chunking) -> tuple[TagChunk, ...]:
-    """The chunks of one utterance's tags, in order. ValueError for a tag that is not O, B-x or I-x.
+    """The chunks of one utterance's tags, in order. Raises ValueError for a tag that is not O, B-x or I-x.
 
     A chunk continues with I- of its own concept, and ends before any other tag. An I- that does not continue a chunk
     begins one under CONLLEVAL, and belongs to no chunk under IOB2.

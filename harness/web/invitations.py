@@ -109,7 +109,10 @@ class Invitations:
 
     @property
     def site_key(self) -> bytes:
-        """The key that signs cookies. It is made with the first invitation. InputError if nobody is invited yet."""
+        """The key that signs cookies. It is made with the first invitation.
+
+        Raises InputError if nobody is invited yet.
+        """
         key = self._read_invitations().site_key
         if not key:
             raise InputError(

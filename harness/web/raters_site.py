@@ -119,8 +119,8 @@ class Seat(BaseSeat):
     def report_plays(self, page: str, plays: int, heard_ms: int, now_s: float, *, to_end: bool = False) -> None:
         """Passes plays to the desk. Ignores a report of a page that is no longer remembered.
 
-        plays, heard_ms: all plays since the page was sent; together they cannot be longer than the time since then.
-        to_end: whether one of them went from the start to the end.
+        - plays, heard_ms: all plays since the page was sent; together they cannot be longer than the time since then.
+        - to_end: whether one of them went from the start to the end.
         """
         sent_page = self.pages.get(page)
         if sent_page is None:

@@ -225,7 +225,7 @@ AnySeat = TypeVar("AnySeat", bound=BaseSeat)
 
 
 class RefreshableRoom(Protocol):
-    """A room of raters or annotators. `refresh` reads its files again; HarnessError if they cannot be read."""
+    """A room of raters or annotators. `refresh` reads its files again. Raises HarnessError if they cannot be read."""
 
     def refresh(self) -> object: ...
 
@@ -454,8 +454,8 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
     ) -> Response:
         """The page of a seat, whose lock the caller holds.
 
-        alert: what went wrong with the last post; "" for nothing. comment: a refused comment, shown instead of that of
-        the draft; None without one.
+        - alert: what went wrong with the last post; "" for nothing.
+        - comment: a refused comment, shown instead of that of the draft; None without one.
         """
         template, values = self._seat_page(seat)
         seat_values = {"place": self._place(visit), "turn": seat.turn, "sight": seat.item_key, "alert": alert}

@@ -52,7 +52,7 @@ map_option = option(
 
 
 def open_project(folder: Path) -> AnnotationRoom:
-    """The room of a project; InputError when the folder is not a project."""
+    """The room of a project. Raises InputError when the folder is not a project."""
     from harness.annotation.project import AnnotationRoom
 
     if not (folder / "project.json").is_file():
@@ -148,7 +148,7 @@ def new(
 
 
 def _choose_order(order: LabellingOrder | None) -> LabellingOrder:
-    """The requested order, otherwise `doubt` if scikit-learn is installed. InputError for `doubt` without it."""
+    """The requested order, otherwise `doubt` if scikit-learn is installed. Raises InputError for `doubt` without it."""
     installed = find_spec("sklearn") is not None
     if order is LabellingOrder.DOUBT and not installed:
         remedy = f"Install it: {pip_install('understanding')}, or use --order random"
@@ -286,7 +286,7 @@ def export(
 
 
 def _select_splits(utterances: Sequence[Utterance], splits: tuple[str, ...]) -> list[Utterance]:
-    """The utterances of these splits; () selects all. InputError if there are none."""
+    """The utterances of these splits; () selects all. Raises InputError if there are none."""
     if not splits:
         return list(utterances)
     selected = [utterance for utterance in utterances if dict(utterance.groups).get(SPLIT) in splits]

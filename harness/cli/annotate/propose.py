@@ -113,7 +113,7 @@ def _is_given(name: str) -> bool:
 def _propose_with_one(project: Path, seed: int) -> None:
     """Saves proposals of one classifier that learns from all labels.
 
-    InputError for options of tri-training, which do not apply, and for too few labels.
+    Raises InputError for options of tri-training, which do not apply, and for too few labels.
     """
     from harness.annotation.proposal_batch import guess_batch
     from harness.annotation.uncertainty import guess_project

@@ -50,7 +50,7 @@ class TranscriptStyle(StrEnum):
 
 @frozen
 class CascadeSources:
-    """What the command line names. InputError for options that exclude each other, or that are missing."""
+    """What the command line names. Raises InputError for options that exclude each other, or that are missing."""
 
     sessions: tuple[str, ...] = argument("[SESSION…]")
     gold: str | None = option("Annotated reference texts.", metavar="FILE|FOLDER", show_default="the session's")
@@ -110,7 +110,7 @@ class CascadeSources:
             )
 
     def _demand_comparison(self) -> None:
-        """InputError for options that do not belong to a comparison, and for fewer than two systems."""
+        """Raises InputError for options that do not belong to a comparison, and for fewer than two systems."""
         if self.sessions or self.pred_reference or self.pred_heard:
             raise InputError(
                 "--pred-sound, --live and several --heard cannot be combined with SESSION, --pred-reference or "
@@ -290,7 +290,7 @@ def _systems_of_model(
 
 
 def _system_of_sound(name: str, path: str, gold: Corpus, stack: ExitStack) -> ComparedSystem:
-    """A system whose predictions from sound are in a file. InputError if that has neither intents nor slots."""
+    """A system whose predictions from sound are in a file. Raises InputError if that has neither intents nor slots."""
     from harness.understanding.scoring import is_annotated
     from harness.understanding.systems import ComparedSystem, SystemKind
 
@@ -312,7 +312,9 @@ def _read_live_trials(
     session_names: Sequence[str], attempt: CountedAttempt, gold: Corpus | None, notes: list[tuple[str, str]]
 ) -> tuple[Corpus, Corpus, dict[str, RecognitionRule]]:
     """An utterance with the expected answer for each trial of sessions, what devices reported, and how values are
-    compared, by the id of the trial. Adds to the notes. InputError if no trial has gold.
+    compared, by the id of the trial. Adds to the notes.
+
+    Raises InputError if no trial has gold.
 
     gold: an utterance for each query, with its id; None to take what each trial expects.
     """
@@ -382,8 +384,10 @@ def _slots_with_values(utterance: Utterance) -> tuple[Slot, ...] | None:
 
 
 def _answers_to(gold: Corpus, corpus: Corpus) -> Corpus:
-    """The answers of a corpus to the utterances of gold, with their ids. InputError if there are answers, but none of
-    those. An answer to a trial may also have the id of its query."""
+    """The answers of a corpus to the utterances of gold, with their ids.
+
+    Raises InputError if there are answers, but none of those. An answer to a trial may also have the id of its query.
+    """
     answer_by_id = {utterance.id: utterance for utterance in corpus.utterances}
     answers = []
     for gold_utterance in gold.utterances:
@@ -399,7 +403,7 @@ def _answers_to(gold: Corpus, corpus: Corpus) -> Corpus:
 def _read_inputs(
     sources: CascadeSources, stack: ExitStack
 ) -> tuple[HeardCorpus, Corpus, Corpus, list[tuple[str, str]]]:
-    """Reads everything and runs the model, if there is one. InputError for files that do not belong together.
+    """Reads everything and runs the model, if there is one. Raises InputError for files that do not belong together.
 
     Returns gold with its transcripts, the predictions on either, and notes (name, text) for the report.
     """
@@ -447,7 +451,7 @@ def _read_corpus(path: str, stack: ExitStack) -> Corpus:
 
 
 def _compared_predictions(predicted: Corpus, pairs: HeardCorpus) -> Corpus:
-    """The predictions for utterances with a transcript. InputError if there is none."""
+    """The predictions for utterances with a transcript. Raises InputError if there is none."""
     ids = {utterance.id for utterance in pairs.gold.utterances}
     utterances = tuple(utterance for utterance in predicted.utterances if utterance.id in ids)
     if not utterances:
@@ -457,7 +461,7 @@ def _compared_predictions(predicted: Corpus, pairs: HeardCorpus) -> Corpus:
 
 
 def _demand_pairs(gold: Corpus, heard: Corpus, pairs: HeardCorpus) -> None:
-    """InputError if none of the annotated utterances of gold has a transcript."""
+    """Raises InputError if none of the annotated utterances of gold has a transcript."""
     if len(pairs.without_transcript) < len(gold.utterances) - len(pairs.unannotated):
         return
     first_id = heard.utterances[0].id if heard.utterances else ""
@@ -502,8 +506,8 @@ def _session_texts(
 ) -> tuple[Corpus, Corpus, list[tuple[str, str]]]:
     """Gold with an utterance for each trial, its transcript, and notes (name, text) for the report.
 
-    gold: an utterance for each query, with its id; None to take what each trial expects. InputError when no trial has
-    gold.
+    gold: an utterance for each query, with its id; None to take what each trial expects. Raises InputError when no
+    trial has gold.
     """
     from harness.cli.sessions import figures_of, session_folder  # here, since they take long to import
     from harness.session.figures.trials import group_of, heard_in

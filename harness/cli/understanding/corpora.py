@@ -296,7 +296,7 @@ def split_corpus(
 
 
 def _grammar_files(paths: tuple[Path, ...]) -> list[Path]:
-    """The named files; those of a folder in the order of their names. InputError for a folder without any."""
+    """The named files; those of a folder in the order of their names. Raises InputError for a folder without any."""
     files: list[Path] = []
     for path in paths:
         named_files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
@@ -309,7 +309,7 @@ def _grammar_files(paths: tuple[Path, ...]) -> list[Path]:
 
 
 def _demand_new_folder(folder: Path) -> None:
-    """InputError if the folder exists and is not empty, or if it cannot be made here."""
+    """Raises InputError if the folder exists and is not empty, or if it cannot be made here."""
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
         raise InputError("the path already exists", place=Place(str(folder)), remedy="Choose a new or empty folder")
     demand_folder(folder)

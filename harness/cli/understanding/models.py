@@ -127,7 +127,7 @@ def train(
 
 
 def _read_sound_lists(lists: Iterable[Path]) -> dict[str, Path]:
-    """The sounds of all lists, by id. InputError for an id that is in two lists."""
+    """The sounds of all lists, by id. Raises InputError for an id that is in two lists."""
     from harness.offline.sound_predictions import read_sound_list
 
     sounds: dict[str, Path] = {}
@@ -391,7 +391,7 @@ def _read_splits(
 
 
 def _with_tags(corpus: Corpus) -> Corpus:
-    """The corpus with BIO tags also where it has slots. InputError for slots that tags cannot represent."""
+    """The corpus with BIO tags also where it has slots. Raises InputError for slots that tags cannot represent."""
     from harness.understanding.files.corpus_writing import tags_of
 
     return replace(
@@ -439,7 +439,10 @@ def _json_line(utterance: Utterance, scores: Scores | None) -> str:
 
 
 def _parse_contenders(understanders: str, assignments: Sequence[str]) -> list[Contender]:
-    """The understanders `a,b`, each with its settings `a:name=value`. InputError for a setting of another one."""
+    """The understanders `a,b`, each with its settings `a:name=value`.
+
+    Raises InputError for a setting of another one.
+    """
     from harness.understanding.models.training import Contender
 
     names = list(dict.fromkeys(name.strip() for name in understanders.split(",") if name.strip()))
@@ -459,8 +462,8 @@ def _parse_contenders(understanders: str, assignments: Sequence[str]) -> list[Co
 def _usable_contenders(contenders: Sequence[Contender], seed: int, *, all_wanted: bool) -> list[Contender]:
     """The understanders that can run, which is checked before anything is trained.
 
-    all_wanted: whether each of them must be usable. Otherwise, one that is not is reported and left out. PluginError if
-    one that is needed, or each of them, cannot run.
+    all_wanted: whether each of them must be usable. Otherwise, one that is not is reported and left out. Raises
+    PluginError if one that is needed, or each of them, cannot run.
     """
     from harness.understanding.models.training import make_understander
 

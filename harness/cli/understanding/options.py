@@ -98,7 +98,7 @@ class FrameOptions:
 
     @property
     def declared(self) -> tuple[str, ...] | None:
-        """All declared labels; InputError for an empty list."""
+        """All declared labels. Raises InputError for an empty list."""
         return declared_labels(self.labels).ids if self.labels else None
 
     def demand_groups(self, gold: Corpus) -> None:
@@ -156,7 +156,7 @@ def named_file(argument: str) -> tuple[str, str]:
 
 
 def declared_labels(argument: str) -> LabelSet:
-    """The label set written as `a,b,c` or named as a .yaml file; InputError for neither."""
+    """The label set written as `a,b,c` or named as a .yaml file. Raises InputError for neither."""
     from harness.model.annotation import Label, LabelSet
 
     if argument.lower().endswith((".yaml", ".yml")):

@@ -36,7 +36,7 @@ _BY_SUFFIX = "by suffix, or by the files in a folder"
 
 @frozen
 class ScoreSources:
-    """The files or sessions to score. attempt: for sessions. InputError for options that exclude each other."""
+    """The files or sessions to score. attempt: for sessions. Raises InputError for options that exclude each other."""
 
     sessions: tuple[str, ...] = argument("[SESSION…]")
     gold: str | None = option("Correct annotations; - is standard input.", metavar="FILE|FOLDER")
@@ -175,7 +175,7 @@ def merge(
 
 
 def _merge(shards: list[ScoreFile]) -> Iterator[SystemCounts]:
-    """The counts of each system over all shards. InputError for shards that were not scored in the same way."""
+    """The counts of each system over all shards. Raises InputError for shards that were not scored in the same way."""
     from harness.understanding.scoring import add_system_counts
 
     first, *others = shards
@@ -223,7 +223,8 @@ def _write_reports(
 ) -> None:
     """Writes JSON and page, if requested, and prints the text.
 
-    scorings: one per system, under the first rule; () if the utterances are not known. confusions: how many to list.
+    - scorings: one per system, under the first rule; () if the utterances are not known.
+    - confusions: how many to list.
     """
     from harness.understanding.reports.score_text import comparison_json, comparison_lines, systems_lines
 
@@ -261,7 +262,7 @@ def _read_corpora(sources: ScoreSources, stack: ExitStack) -> tuple[Corpus, list
 
 
 def _read_sessions(sessions: Sequence[str], attempt: CountedAttempt) -> tuple[Corpus, Corpus, SessionNotes]:
-    """Gold, predictions, and what they leave out. InputError if no trial expects an intent."""
+    """Gold, predictions, and what they leave out. Raises InputError if no trial expects an intent."""
     from harness.cli.sessions import progress_of, session_folder
     from harness.model.record import EndReason
     from harness.session.figures.frames_of_session import session_corpora
@@ -307,7 +308,7 @@ def read_gold(
 
 
 def _read_predicted(file: InputFile, form: CorpusFormat | None, split: str | None, gold: Corpus) -> Corpus:
-    """Predictions for gold; InputError when they have no id in common.
+    """Predictions for gold. Raises InputError when they have no id in common.
 
     split: the split of gold. A BIO folder without splits is taken as that split.
     """
@@ -327,10 +328,10 @@ def _read_predicted(file: InputFile, form: CorpusFormat | None, split: str | Non
 
 
 def _demand_intent(label: str | None, gold: Corpus, declared: Sequence[str] | None) -> None:
-    """InputError unless gold has utterances with the intent that is out of scope, and with no other intent.
+    """Raises InputError unless gold has utterances with the intent that is out of scope, and with no other intent.
 
-    label: "" for no intent; None does not check. declared: all intents, of which gold may lack some, since it may be a
-    shard; None if they are not declared.
+    - label: "" for no intent; None does not check.
+    - declared: all intents, of which gold may lack some, since it may be a shard; None if they are not declared.
     """
     intents = {name for utterance in gold.utterances for name in utterance.intents or ("",)}
     if declared is not None:
@@ -353,7 +354,11 @@ def _demand_intent(label: str | None, gold: Corpus, declared: Sequence[str] | No
 
 
 def demand_an_id(ids: Sequence[str], gold: Corpus, subject: str, name: str) -> None:
-    """InputError if gold has none of the ids. subject: what has the ids, such as "these answers". name: of its file."""
+    """Raises InputError if gold has none of the ids.
+
+    - subject: what has the ids, such as "these answers".
+    - name: of its file.
+    """
     gold_ids = {utterance.id for utterance in gold.utterances}
     if ids and gold_ids.isdisjoint(ids):
         problem = f"no id of {subject} occurs in gold: the first is {plain_text(ids[0], 60)!r}"
@@ -363,7 +368,10 @@ def demand_an_id(ids: Sequence[str], gold: Corpus, subject: str, name: str) -> N
 
 
 def add_groups(gold: Corpus, file: InputFile | None) -> Corpus:
-    """Gold with the groups of a list added. InputError for a list of other utterances, or a group that gold has."""
+    """Gold with the groups of a list added.
+
+    Raises InputError for a list of other utterances, or a group that gold has.
+    """
     if file is None:
         return gold
     from harness.base.text_file import as_utf_8, without_mark

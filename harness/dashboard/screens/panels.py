@@ -71,7 +71,8 @@ class Sheet(Screen[None]):
     def replay(self, clip: Clip | None, then: AnswerCallback | None = None) -> None:
         """Asks the engine to play a stored clip on the bench's monitor. Shows a notice if that is not possible.
 
-        clip: None if the clip is not stored. then: gets the engine's answer.
+        - clip: None if the clip is not stored.
+        - then: gets the engine's answer.
         """
         view = self._view
         if view is not None and view.welcome is not None and not view.welcome.has_monitor:
@@ -171,8 +172,8 @@ class HelpPanel(TextPanel):
 class LinePrompt(Panel):
     """Asks for a text. Returns it as it was written (`checked_text`), or None after escape or without a change.
 
-    required: whether an empty text is refused. line: the initial text. Pasted lines stay lines; `⏎` shows where they
-    end.
+    - required: whether an empty text is refused.
+    - line: the initial text. Pasted lines stay lines; `⏎` shows where they end.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave")]

@@ -39,7 +39,11 @@ QuestionKey = tuple[str, int, Question]
 
 @frozen
 class _Answer:
-    """An answer to a question. value: for the engine. wants_detail: whether the operator then adds what they saw."""
+    """An answer to a question.
+
+    - value: for the engine.
+    - wants_detail: whether the operator then adds what they saw.
+    """
 
     text: str
     value: str

@@ -254,8 +254,11 @@ class MovingWave(TextWidget):
         self.refresh()
 
     def move_cursor(self, sound: str, position_s: float | None) -> None:
-        """Moves the cursor. sound: name of the sound that plays; "" for none. position_s: position in the response;
-        None for other sounds."""
+        """Moves the cursor.
+
+        - sound: name of the sound that plays; "" for none.
+        - position_s: position in the response; None for other sounds.
+        """
         if (sound, position_s) != (self._sound, self._position_s):
             self._sound, self._position_s = sound, position_s
             self.refresh()

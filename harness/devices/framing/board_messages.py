@@ -16,8 +16,9 @@ Outgoing = tuple[messages.ToBoard, int]
 class ReceivedMessage:
     """A decoded message from the board.
 
-    message: None for an event with an invalid payload. boot: id of the board's boot; "" if messages do not name it.
-    seq: number of the event; None if it has none. Messages that are not for a host are ignored.
+    - message: None for an event with an invalid payload.
+    - boot: id of the board's boot; "" if messages do not name it.
+    - seq: number of the event; None if it has none. Messages that are not for a host are ignored.
     """
 
     message: messages.Message | None
@@ -29,12 +30,12 @@ class ReceivedMessage:
 class WireProperties:
     """Properties of a wire.
 
-    is_lossy: whether frames may be lost. If so, there is one board, which resends events until they are acknowledged,
-    and which names its boot only in its hello. Otherwise every message arrives, perhaps twice, and names its boot.
-    hello_resend_s, command_resend_s: time after which an unanswered request for a hello, or a command, is sent again.
-    min_pongs: number of answers to pings that are needed before the board is ready.
-    audio_batch: number of audio messages that are sent together.
-    last_events_s: time limit for the last events of a sound.
+    - is_lossy: whether frames may be lost. If so, there is one board, which resends events until they are acknowledged,
+      and which names its boot only in its hello. Otherwise every message arrives, perhaps twice, and names its boot.
+    - hello_resend_s, command_resend_s: time after which an unanswered request for a hello, or a command, is sent again.
+    - min_pongs: number of answers to pings that are needed before the board is ready.
+    - audio_batch: number of audio messages that are sent together.
+    - last_events_s: time limit for the last events of a sound.
     """
 
     is_lossy: bool

@@ -79,8 +79,8 @@ def _silence_text(silent_s: float) -> str:
 class BoardSession:
     """A board over all its boots and all connections of its wire.
 
-    last_command: number of the last command of earlier sessions; None: as the board reports it (see `BoardCommands`).
-    silence_text: returns why a board counts as lost that has been silent for so many seconds.
+    - last_command: number of the last command of earlier sessions; None: as the board reports it (see `BoardCommands`).
+    - silence_text: returns why a board counts as lost that has been silent for so many seconds.
     """
 
     def __init__(

@@ -298,9 +298,11 @@ EventNumbers = ResentEvents | DeliveredEvents
 class NumberingResult:
     """What the numbers of a message show.
 
-    duplicate: whether the message is a repetition. rebooted: whether the device has restarted.
-    missing: number of messages missing before it. late: whether it belongs to an earlier boot.
-    rival: id of a second boot that sends under the same name: two devices use it; "" if there is none.
+    - duplicate: whether the message is a repetition.
+    - rebooted: whether the device has restarted.
+    - missing: number of messages missing before it.
+    - late: whether it belongs to an earlier boot.
+    - rival: id of a second boot that sends under the same name: two devices use it; "" if there is none.
     """
 
     duplicate: bool = False
@@ -369,8 +371,10 @@ class MappedNumbering:
 class BoardCommand:
     """A command to a board.
 
-    number: 0 until it is first sent. next_s: when to send it next. done: set when it has ended.
-    acknowledged: whether the board has carried it out.
+    - number: 0 until it is first sent.
+    - next_s: when to send it next.
+    - done: set when it has ended.
+    - acknowledged: whether the board has carried it out.
     """
 
     message: TextCommand | Set
@@ -383,9 +387,9 @@ class BoardCommand:
 class BoardCommands:
     """The commands of one boot, one at a time, resent until acknowledged. Only `BoardCommand.done` is thread-safe.
 
-    resend_s: time after which an unacknowledged command is sent again.
-    last: number after which to count; None: the last one that the board reports as carried out. The board carries out
-    each number once per boot, which may last for many sessions, so numbers must not start at 1 in each session.
+    - resend_s: time after which an unacknowledged command is sent again.
+    - last: number after which to count; None: the last one that the board reports as carried out. The board carries out
+      each number once per boot, which may last for many sessions, so numbers must not start at 1 in each session.
     """
 
     def __init__(self, resend_s: float, last: int | None) -> None:

@@ -26,9 +26,11 @@ WAKES_AFTER_S = 0.15
 class ScriptedPhrase:
     """A wake phrase in a sound, and the command after it. Times are in seconds from the first sample.
 
-    text: the wake phrase. command: "" if none. ends_s, command_ends_s: ends of the phrase and of the command.
-    also_ends_s: ends of further wake phrases, which the device always hears.
-    sounds_s: start and end of its answer to the first phrase; None for no answer.
+    - text: the wake phrase.
+    - command: "" if none.
+    - ends_s, command_ends_s: ends of the phrase and of the command.
+    - also_ends_s: ends of further wake phrases, which the device always hears.
+    - sounds_s: start and end of its answer to the first phrase; None for no answer.
     """
 
     text: str
@@ -91,7 +93,8 @@ def waveform_sha256(waveform: Waveform) -> str:
 class HeardPhrases(NamedTuple):
     """The phrases detected in a sound by energy, in seconds from its first sample.
 
-    wake_end_s: end of the first of several phrases; None if there is only one. query_end_s: end of the last one.
+    - wake_end_s: end of the first of several phrases; None if there is only one.
+    - query_end_s: end of the last one.
     """
 
     wake_end_s: float | None
@@ -121,21 +124,21 @@ def detect_phrases(samples: Samples) -> HeardPhrases | None:
 class InProcessOptions:
     """The device follows the options of its own connection. The shares (0–1) are of the queries that it hears.
 
-    air: Name of the air. Equipment in the same air hears each other.
-    speed: Speed of the session's clock, as a multiple of real time.
-    wake_miss_share: Share of queries to which it does not wake (0–1).
-    mishear_share: Share of queries that it hears wrongly (0–1).
-    silent_share: Share of queries that it does not answer (0–1).
-    late_share: Share of queries that it answers after `late_s` (0–1).
-    latency_s: Time from the end of a query to its answer, s, within 20 %.
-    late_s: Time from the end of a query to a late answer, s.
-    reports: Whether the device reports what its profile lists under `reports`.
-    false_accepts_per_hour: Rate of wake events without a wake phrase.
-    memory_s: Median of a log-normal distribution of the time for which it remembers (0: answers ignore memory).
-    memory_spread: Standard deviation of the logarithm of that time.
-    misunderstand_share: Share of the correctly heard queries that it understands wrongly.
-    injection: The connection sends sound to its device directly, bypassing the air.
-    injection_speed: Speed of the injection, as a multiple of the session's clock.
+    - air: Name of the air. Equipment in the same air hears each other.
+    - speed: Speed of the session's clock, as a multiple of real time.
+    - wake_miss_share: Share of queries to which it does not wake (0–1).
+    - mishear_share: Share of queries that it hears wrongly (0–1).
+    - silent_share: Share of queries that it does not answer (0–1).
+    - late_share: Share of queries that it answers after `late_s` (0–1).
+    - latency_s: Time from the end of a query to its answer, s, within 20 %.
+    - late_s: Time from the end of a query to a late answer, s.
+    - reports: Whether the device reports what its profile lists under `reports`.
+    - false_accepts_per_hour: Rate of wake events without a wake phrase.
+    - memory_s: Median of a log-normal distribution of the time for which it remembers (0: answers ignore memory).
+    - memory_spread: Standard deviation of the logarithm of that time.
+    - misunderstand_share: Share of the correctly heard queries that it understands wrongly.
+    - injection: The connection sends sound to its device directly, bypassing the air.
+    - injection_speed: Speed of the injection, as a multiple of the session's clock.
     """
 
     air: str = "air"
@@ -175,9 +178,10 @@ class InProcessOptions:
 class DeviceReaction(NamedTuple):
     """How the device reacts to a query.
 
-    transcript: the words that it hears; None: it did not wake. answers_after_s: time until its answer; None: no answer.
-    phrase: index of the text of its answer in PHRASES. frame: the intents and slots that it understands; None
-    if the script gives no meaning.
+    - transcript: the words that it hears; None: it did not wake.
+    - answers_after_s: time until its answer; None: no answer.
+    - phrase: index of the text of its answer in PHRASES.
+    - frame: the intents and slots that it understands; None if the script gives no meaning.
     """
 
     transcript: str | None

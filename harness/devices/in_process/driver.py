@@ -138,7 +138,7 @@ class Air:
 
         tags: selects the sources that are heard.
 
-        Waits until end_s has passed, at most one real second; DeviceError when it is later or too long ago.
+        Waits until end_s has passed, at most one real second. Raises DeviceError when it is later or too long ago.
         """
         wait_s = self._clock.real_s(end_s - self._clock.now_s())
         if wait_s > 1.0 or start_s < self._clock.now_s() - KEPT_S or not start_s < end_s:
@@ -295,7 +295,7 @@ class InProcess:
     # A loudspeaker
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """Returns at once; DeviceError while a sound is playing."""
+        """Returns at once. Raises DeviceError while a sound is playing."""
         room = self._open_room()
         if self.options.injection and self.surroundings.profile is not None:
             self._inject(room, play_id, waveform)

@@ -64,7 +64,7 @@ _EVENT_TOPICS = BOARD_TOPICS - {"hello", "ack", "pong", "log"}
 
 
 def parse_message(topic: str, payload: bytes) -> ReceivedMessage:
-    """The message on `vh/<device>/<topic>`; MappingError, with the reason, for anything else."""
+    """The message on `vh/<device>/<topic>`. Raises MappingError, with the reason, for anything else."""
     document = parse_json(payload)
     if not isinstance(document, dict):
         raise MappingError("not a JSON object")
@@ -270,8 +270,8 @@ Publish = Callable[[str, bytes, int], None]
 class MqttBoard:
     """A board at a broker. It works under the outlet's lock; its own thread sends what is due.
 
-    publish: publishes a message. broker_silent_s: returns how long the oldest unanswered ping to the broker has waited,
-    s; 0 if none waits.
+    - publish: publishes a message.
+    - broker_silent_s: returns how long the oldest unanswered ping to the broker has waited, s; 0 if none waits.
     """
 
     def __init__(
@@ -371,7 +371,7 @@ class MqttBoard:
             self._changed.notify_all()
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """Begins a sound. DeviceError when the board is not connected, or while a sound is playing."""
+        """Begins a sound. Raises DeviceError when the board is not connected, or while a sound is playing."""
         # Resampling and encoding are slow, so they run without the lock. The board may restart meanwhile.
         hello, sound = self.session.hello, self.session.prepare(waveform)
         with self._changed:
@@ -405,7 +405,10 @@ class MqttBoard:
             return self.session.level_dbfs()
 
     def command(self, message: messages.TextCommand | messages.Set) -> None:
-        """Sends a command. Returns when it and all earlier ones are acknowledged; DeviceError if not within 5 s."""
+        """Sends a command. Returns when it and all earlier ones are acknowledged.
+
+        Raises DeviceError if not within 5 s.
+        """
         with self._changed:
             if not self.session.known:
                 raise DeviceError(

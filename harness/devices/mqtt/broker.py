@@ -50,10 +50,10 @@ class EmbeddedBroker:
 
     @classmethod
     def acquire(cls, listen: str, folder: Path, login: tuple[str, ...] = ()) -> EmbeddedBroker:
-        """A running broker, which must be released; DeviceError when it cannot start.
+        """A running broker, which must be released. Raises DeviceError when it cannot start.
 
-        folder: folder for its address and log; that of the first connection is used.
-        login: a user and the environment variable with the password; () admits everybody.
+        - folder: folder for its address and log; that of the first connection is used.
+        - login: a user and the environment variable with the password; () admits everybody.
         """
         if importlib.util.find_spec("amqtt") is None:
             raise _not_installed()
@@ -140,10 +140,12 @@ def _not_installed() -> DeviceError:
 async def serve(
     port_file: Path, port: int = 0, host: str = HOST, *, until_input_ends: bool = False, login: Sequence[str] = ()
 ) -> None:
-    """Serves until SIGTERM, and writes the port to the file when clients can connect. port: 0 takes a free one.
+    """Serves until SIGTERM, and writes the port to the file when clients can connect.
 
-    until_input_ends: whether it also ends when standard input ends. login: a user and the environment variable with the
-    password; () admits everybody. DeviceError when amqtt is not installed or the port is taken.
+    - port: 0 takes a free one.
+    - until_input_ends: whether it also ends when standard input ends.
+    - login: a user and the environment variable with the password; () admits everybody. Raises DeviceError when amqtt
+      is not installed or the port is taken.
     """
     try:
         from amqtt.broker import Broker

@@ -28,15 +28,15 @@ _ACKNOWLEDGE_LIMIT_S = 5.0  # Chosen: a broker that has not acknowledged a messa
 class MqttCommandOptions:
     """Files are relative to the working folder, and ~ is the home folder.
 
-    address: Broker: lab, host or host:port.
-    topic: Topic of the orders. It may contain {value}.
-    done_topic: Topic on which the far end reports. Empty: it does not report.
-    username: User name for the broker.
-    password_env: Name of the environment variable that holds the password.
-    tls: Encrypt, and check the certificate. Any of the three files implies TLS.
-    ca_file: PEM file of the authority that signed the broker's certificate. Default: the system's authorities.
-    cert_file: PEM file with a client certificate, if the broker requires one.
-    key_file: PEM file with the key of `cert_file`.
+    - address: Broker: lab, host or host:port.
+    - topic: Topic of the orders. It may contain {value}.
+    - done_topic: Topic on which the far end reports. Empty: it does not report.
+    - username: User name for the broker.
+    - password_env: Name of the environment variable that holds the password.
+    - tls: Encrypt, and check the certificate. Any of the three files implies TLS.
+    - ca_file: PEM file of the authority that signed the broker's certificate. Default: the system's authorities.
+    - cert_file: PEM file with a client certificate, if the broker requires one.
+    - key_file: PEM file with the key of `cert_file`.
     """
 
     CONFIRMED_BY: ClassVar[str] = "done_topic"
@@ -95,7 +95,7 @@ class MqttCommands:
 
     @staticmethod
     def demand_host(options: MqttCommandOptions) -> None:
-        """InputError when the password's environment variable is not set."""
+        """Raises InputError when the password's environment variable is not set."""
         password(options.broker)
 
     @staticmethod
@@ -106,7 +106,7 @@ class MqttCommands:
         return check_each("broker", ((id, options.broker) for id, options in connections), reach_broker)
 
     def open(self, sink: Sink) -> None:
-        """DeviceError if the broker cannot be used."""
+        """Raises DeviceError if the broker cannot be used."""
         self._link.open()
 
     def close(self) -> None:

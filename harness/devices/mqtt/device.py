@@ -106,7 +106,7 @@ class MqttDevice:
 
     @staticmethod
     def source(options: MqttOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> MqttSource:
-        """The messages on the topics; InputError when there are no topics."""
+        """The messages on the topics. Raises InputError when there are no topics."""
         topics = topics or tuple(sorted({mapping.topic for mapping in for_device(profile.mappings, device)}))
         if not topics:
             raise InputError(
@@ -137,13 +137,13 @@ class MqttDevice:
 
     @staticmethod
     def demand_host(options: MqttOptions) -> None:
-        """InputError when the password's environment variable is not set."""
+        """Raises InputError when the password's environment variable is not set."""
         password(options)
 
     def open(self, sink: Sink) -> None:
         """Returns when every topic is subscribed to, and a board with the harness's framing has sent hello.
 
-        DeviceError when the broker does not answer or refuses, or no hello arrives. The embedded broker starts
+        Raises DeviceError when the broker does not answer or refuses, or no hello arrives. The embedded broker starts
         without its board: LinkLost reports the address that the board must use.
         """
         self._outlet.open(sink)
@@ -240,7 +240,9 @@ class MqttDevice:
         return echo_link
 
     def _wait_for_board(self, link: BrokerLink) -> None:
-        """Waits until the board is reserved and has sent hello. DeviceError if another harness has it, or it is silent.
+        """Waits until the board is reserved and has sent hello.
+
+        Raises DeviceError if another harness has it, or it is silent.
 
         Logs what an operator should know about the connection.
         """
@@ -289,7 +291,7 @@ class MqttDevice:
     def play(self, play_id: str, waveform: Waveform) -> None:
         """Returns at once; accepts any rate.
 
-        DeviceError when it is not open, not connected, accepts no sound, or is already playing.
+        Raises DeviceError when it is not open, not connected, accepts no sound, or is already playing.
         """
         player = self._board if self._injection is MqttInjection.VH else self._hermes
         if self._injection is MqttInjection.NONE:
@@ -318,7 +320,7 @@ class MqttDevice:
         return hermes.level_dbfs() if hermes is not None else None
 
     def say(self, text: str) -> None:
-        """Sends a query as text; returns when the board has acknowledged it. DeviceError if not within 5 s.
+        """Sends a query as text; returns when the board has acknowledged it. Raises DeviceError if not within 5 s.
 
         Do not call it from the sink, which the answer must pass.
         """
@@ -482,7 +484,7 @@ class MqttSource:
         self.name = " ".join((options.address, *topics))
 
     def open(self) -> None:
-        """DeviceError when the broker does not answer or refuses."""
+        """Raises DeviceError when the broker does not answer or refuses."""
         self._link.open()
 
     def close(self) -> None:
@@ -501,7 +503,7 @@ class MqttSource:
 
 
 def reach_broker(options: MqttOptions) -> str:
-    """Connects to a broker. Returns a text with its version; HarnessError when it cannot be used."""
+    """Connects to a broker. Returns a text with its version. Raises HarnessError when it cannot be used."""
     if options.address == EMBEDDED:
         return "embedded broker, started with the session"
     with closing(MqttSource(options, ("$SYS/broker/version",))) as source:

@@ -74,7 +74,7 @@ class HermesSound:
         """Starts to send what must be sent between sounds, if anything."""
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """Begins a sound, and returns at once. DeviceError while another one is playing."""
+        """Begins a sound, and returns at once. Raises DeviceError while another one is playing."""
         raise NotImplementedError
 
     def receive(self, topic: str, payload: bytes, stamp: Stamp) -> None:
@@ -143,7 +143,7 @@ class HermesMicrophone(HermesSound):
         self._thread.start()
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """DeviceError while a sound is being sent, or another microphone feeds the site."""
+        """Raises DeviceError while a sound is being sent, or another microphone feeds the site."""
         samples = to_pcm(waveform, self._rate_hz)
         with self._outlet.lock:
             if self._playing is not None:
@@ -231,7 +231,7 @@ class HermesSpeaker(HermesSound):
         self._timer: threads.DelayedCall | None = None
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """Sends the whole sound to the device. DeviceError while a sound is playing."""
+        """Sends the whole sound to the device. Raises DeviceError while a sound is playing."""
         samples = to_pcm(waveform, self._rate_hz)
         wav = io.BytesIO()
         soundfile.write(wav, samples, self._rate_hz, format="WAV", subtype="PCM_16")

@@ -58,7 +58,10 @@ class LeaseState(Enum):
 class _SeenLease:
     """A lease that was read from the topic.
 
-    owner: the owner's id. name: the owner, in words. until_s: when it expires, in Unix time. held: False for a claim.
+    - owner: the owner's id.
+    - name: the owner, in words.
+    - until_s: when it expires, in Unix time.
+    - held: False for a claim.
     """
 
     owner: str
@@ -211,7 +214,7 @@ class Reservation:
     def wait_for_owner(self) -> bool:
         """Waits until the owner is known. Returns False if the broker does not deliver the lease.
 
-        DeviceError if another harness has the board.
+        Raises DeviceError if another harness has the board.
         """
         with self._changed:
             final_states = (LeaseState.HELD, LeaseState.TAKEN, LeaseState.UNSEEN)

@@ -202,9 +202,10 @@ _RIVAL_WITHIN_S = 30.0
 class LinkEvents:
     """Callbacks of a link, called from its threads.
 
-    up: called when every topic is subscribed to (again). down: called with the reason of a loss.
-    message: called with topic, payload, time, and whether the message was retained. remark: called with a text for the
-    log.
+    - up: called when every topic is subscribed to (again).
+    - down: called with the reason of a loss.
+    - message: called with topic, payload, time, and whether the message was retained.
+    - remark: called with a text for the log.
     """
 
     up: Callable[[], None]
@@ -274,7 +275,7 @@ class BrokerLink:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port; LabError when the virtual lab is not up."""
+        """Host and port. Raises LabError when the virtual lab is not up."""
         if self._options.address == LAB:
             state = lab_state()
             return state.mqtt_host, state.mqtt_port
@@ -290,7 +291,7 @@ class BrokerLink:
         return self._subscribed.is_set() and not self._link_is_lost and not self._closing
 
     def open(self) -> None:
-        """Returns when every topic is subscribed to; DeviceError when the broker does not answer or refuses."""
+        """Returns when every topic is subscribed to. Raises DeviceError when the broker does not answer or refuses."""
         self._closing = self._link_is_lost = False
         self._refusal = ""
         self._subscribed.clear()
@@ -305,7 +306,10 @@ class BrokerLink:
             raise
 
     def _connect(self) -> None:
-        """Connects, and returns when every topic is subscribed to; DeviceError when that fails or takes too long."""
+        """Connects, and returns when every topic is subscribed to.
+
+        Raises DeviceError when that fails or takes too long.
+        """
         host, port = self.address
         self._client_id = self._options.client_id or f"harness-{self._id}-{uuid.uuid4().hex[:8]}"
         client = self._client = self._create_client(clean_session=False)
@@ -360,7 +364,7 @@ class BrokerLink:
             client.publish(topic, payload, qos=qos, retain=retain)
 
     def deliver(self, topic: str, payload: bytes, within_s: float) -> None:
-        """Publishes with QoS 1; DeviceError when the broker does not acknowledge it in time."""
+        """Publishes with QoS 1. Raises DeviceError when the broker does not acknowledge it in time."""
         client, deadline_s = self._client, threads.monotonic() + within_s
         if client is None:
             raise DeviceError(f"{self._id}: the connection to the broker is not open")

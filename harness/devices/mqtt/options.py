@@ -51,27 +51,27 @@ class MqttOptions:
 
     Files are relative to the working folder, and ~ is the home folder.
 
-    address: "lab" (the virtual lab's broker), "embedded" (a broker that runs during the session), "host" or
-    "host:port".
-    username: User name for the broker. Also required by the embedded broker if it is set.
-    password_env: Name of the environment variable that holds the password.
-    client_id: Client id for the broker. Default: a generated one.
-    keepalive_s: Time without an answer after which the broker counts as lost, s.
-    topic_device: Value of {device} in topics (Hermes: the site). Default: the connection's id.
-    tls: Encrypt, and check the certificate. Any of the three files implies TLS.
-    ca_file: PEM file of the authority that signed the broker's certificate. Default: the system's authorities.
-    cert_file: PEM file with a client certificate, if the broker requires one.
-    key_file: PEM file with the key of `cert_file`.
-    tls_insecure: Encrypt without checking the certificate.
-    listen: Address (host:port) of the embedded broker. Port 0 selects a free port. Beyond the loopback interface, it
-    requires `username` and `password_env`.
-    framing: `vh` (the harness's framing), `none`, or `auto` (the profile's).
-    injection: How the device accepts sound: `vh`, `hermes` (as its microphone), `hermes_play_bytes` (through its
-    loudspeaker), `none`, or `auto` (the profile's).
-    pace: As fast as the board acknowledges sound, or in real time.
-    encoding: Encoding of sound in the harness's framing. Only `pcm16` leaves the samples unchanged.
-    hello_wait_s: How long `open` waits for the board's hello, s.
-    answer_wait_s: Time of silence after which a board with the harness's framing counts as lost, s.
+    - address: "lab" (the virtual lab's broker), "embedded" (a broker that runs during the session), "host" or
+      "host:port".
+    - username: User name for the broker. Also required by the embedded broker if it is set.
+    - password_env: Name of the environment variable that holds the password.
+    - client_id: Client id for the broker. Default: a generated one.
+    - keepalive_s: Time without an answer after which the broker counts as lost, s.
+    - topic_device: Value of {device} in topics (Hermes: the site). Default: the connection's id.
+    - tls: Encrypt, and check the certificate. Any of the three files implies TLS.
+    - ca_file: PEM file of the authority that signed the broker's certificate. Default: the system's authorities.
+    - cert_file: PEM file with a client certificate, if the broker requires one.
+    - key_file: PEM file with the key of `cert_file`.
+    - tls_insecure: Encrypt without checking the certificate.
+    - listen: Address (host:port) of the embedded broker. Port 0 selects a free port. Beyond the loopback interface, it
+      requires `username` and `password_env`.
+    - framing: `vh` (the harness's framing), `none`, or `auto` (the profile's).
+    - injection: How the device accepts sound: `vh`, `hermes` (as its microphone), `hermes_play_bytes` (through its
+      loudspeaker), `none`, or `auto` (the profile's).
+    - pace: As fast as the board acknowledges sound, or in real time.
+    - encoding: Encoding of sound in the harness's framing. Only `pcm16` leaves the samples unchanged.
+    - hello_wait_s: How long `open` waits for the board's hello, s.
+    - answer_wait_s: Time of silence after which a board with the harness's framing counts as lost, s.
     """
 
     address: str
@@ -163,14 +163,14 @@ class MqttOptions:
 
 
 def broker_of(notify: Notify) -> MqttOptions:
-    """How to reach the broker that gets a run's messages; InputError for an invalid address."""
+    """How to reach the broker that gets a run's messages. Raises InputError for an invalid address."""
     if notify.mqtt == EMBEDDED:
         raise InputError("the embedded broker ends with the run", remedy="Use the `host:port` of a permanent broker")
     return MqttOptions(notify.mqtt, notify.username, notify.password_env, tls=notify.tls, ca_file=notify.ca_file)
 
 
 def host_and_port(address: str, *, free: bool = False, default: int = DEFAULT_PORT) -> tuple[str, int]:
-    """The parts of a broker's address; InputError for any other text. free: whether port 0 is allowed."""
+    """The parts of a broker's address. Raises InputError for any other text. free: whether port 0 is allowed."""
     remedy = "Use `lab`, `embedded`, `host` or `host:port`"
     return tcp.host_and_port(address, free=free, default=default, remedy=remedy)
 
@@ -183,7 +183,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def password(options: MqttOptions) -> str | None:
-    """The password from the environment; InputError when the variable is not set."""
+    """The password from the environment. Raises InputError when the variable is not set."""
     name = options.password_env
     if not name:
         return None

@@ -353,7 +353,7 @@ def _is_in_payload(key_path: KeyPath) -> bool:
 
 
 def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") -> DeviceProfile:
-    """Loads a profile by path or id. InputError when it is missing or not YAML, else InputProblems.
+    """Loads a profile by path or id. Raises InputError when it is missing or not YAML, else InputProblems.
 
     A text without / and without .yaml is an id. The harness searches for ID.yaml in `beside`, then in devices/ of
     `beside` and of each folder above it. The installed project's devices/ and the current folder's follow.

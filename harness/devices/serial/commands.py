@@ -47,11 +47,11 @@ _LINE_ENDS = {LineEnd.LF: b"\n", LineEnd.CR: b"\r", LineEnd.CRLF: b"\r\n"}
 class SerialCommandOptions:
     """Either `port` or `usb` names the port.
 
-    port: A path, preferably in /dev/serial/by-id, or socket://host:port of a bridge.
-    usb: The adapter's USB serial number, or its vid:pid if there is only one such adapter.
-    baud: Baud rate.
-    line_end: What ends a command: lf, cr or crlf. Answers may end with any of them.
-    ready_after_s: How long the far end takes no commands after the port was opened, s. An Arduino restarts then: 2.
+    - port: A path, preferably in /dev/serial/by-id, or socket://host:port of a bridge.
+    - usb: The adapter's USB serial number, or its vid:pid if there is only one such adapter.
+    - baud: Baud rate.
+    - line_end: What ends a command: lf, cr or crlf. Answers may end with any of them.
+    - ready_after_s: How long the far end takes no commands after the port was opened, s. An Arduino restarts then: 2.
     """
 
     CONFIRMED_BY: ClassVar[str] = "done"
@@ -128,11 +128,11 @@ class SerialCommands:
 
     @staticmethod
     def demand_host(options: SerialCommandOptions) -> None:
-        """DeviceError when the port is missing."""
+        """Raises DeviceError when the port is missing."""
         find_port(options.port_options)
 
     def open(self, sink: Sink) -> None:
-        """DeviceError if the port cannot be opened."""
+        """Raises DeviceError if the port cannot be opened."""
         self._open_port()
 
     def close(self) -> None:
@@ -174,8 +174,9 @@ class SerialCommands:
 def read_numbers(options: SerialCommandOptions, ask: str, seconds: float, low: float, high: float) -> list[float]:
     """Reads an instrument with a line protocol: from each line, the first number with decimals between low and high.
 
-    ask: the query for a reading, which is sent every ASK_INTERVAL_S; "": it sends readings by itself. seconds: how long
-    to read. DeviceError if the port cannot be opened or disappears, or no line has a reading.
+    - ask: the query for a reading, which is sent every ASK_INTERVAL_S; "": it sends readings by itself.
+    - seconds: how long to read. Raises DeviceError if the port cannot be opened or disappears, or no line has a
+      reading.
     """
     readings: list[float] = []
     last_line: str | None = None

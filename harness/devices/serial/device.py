@@ -80,7 +80,7 @@ class SerialDevice:
         self.peer = self._new_peer()
 
     def open(self, sink: Sink) -> None:
-        """Returns when the board has answered and its clock is known; DeviceError if not within 5 s."""
+        """Returns when the board has answered and its clock is known. Raises DeviceError if not within 5 s."""
         port = self.connect()
         try:
             link = self._new_link(port, sink)
@@ -96,7 +96,7 @@ class SerialDevice:
             )
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """Sends the sound to the board; DeviceError when it accepts none over its port, or is not open."""
+        """Sends the sound to the board. Raises DeviceError when it accepts none over its port, or is not open."""
         if self.link is None:
             raise DeviceError(f"{self.id} is not open")
         if not self.abilities(self._options, self._profile).injects:
@@ -122,7 +122,7 @@ class SerialDevice:
             return self.peer.player.level_dbfs()
 
     def say(self, text: str) -> None:
-        """Sends a query as text; returns when the board has acknowledged it. DeviceError if not within 5 s."""
+        """Sends a query as text; returns when the board has acknowledged it. Raises DeviceError if not within 5 s."""
         self._send_command(TextCommand(text))
 
     def set_operating_point(self, value: int) -> None:
@@ -180,13 +180,16 @@ class SerialDevice:
 
     @staticmethod
     def demand_host(options: SerialOptions) -> None:
-        """DeviceError when the port is missing."""
+        """Raises DeviceError when the port is missing."""
         find_port(options)
 
     # The port and its peer
 
     def connect(self, usb_serial: str = "") -> OpenPort:
-        """Finds and opens the port; DeviceError when that fails. usb_serial: serial number of the last adapter."""
+        """Finds and opens the port.
+
+        Raises DeviceError when that fails. usb_serial: serial number of the last adapter.
+        """
         location = find_port(self._options, usb_serial)
         port = OpenPort(location.path, self._baud)
         self._location = location
@@ -227,7 +230,7 @@ class SerialDevice:
         return self.peer if isinstance(self.peer, FramedPeer) else None
 
     def _require_session(self) -> BoardSession:
-        """The session of a framed board; DeviceError for other boards."""
+        """The session of a framed board. Raises DeviceError for other boards."""
         if self.framed_peer is None:
             raise DeviceError(
                 f"{self.id} does not accept commands", remedy="Only boards with `framing: vh` accept commands"
@@ -235,7 +238,7 @@ class SerialDevice:
         return self.framed_peer.session
 
     def _send_command(self, message: TextCommand | Set) -> None:
-        """Returns when the board has acknowledged a command; DeviceError if it does not, or the link is lost."""
+        """Returns when the board has acknowledged a command. Raises DeviceError if it does not, or the link is lost."""
         with self._outlet.lock:
             session = self._require_session()
             if self.link is None or not self._outlet.link_is_up:
@@ -268,7 +271,8 @@ _PORT_PART = "port"  # The part of the driver whose loss this module reports to 
 class SerialLink:
     """The driver's connection while it is open, over all openings of the port. Only its thread uses the port.
 
-    received_bytes: number of bytes received. first_bytes: the first FIRST_BYTES_KEPT of them.
+    - received_bytes: number of bytes received.
+    - first_bytes: the first FIRST_BYTES_KEPT of them.
     """
 
     def __init__(

@@ -37,18 +37,18 @@ class SerialInjection(StrEnum):
 class SerialOptions:
     """Either `port` or `usb` names the port.
 
-    port: A path, preferably in /dev/serial/by-id, or socket://host:port of a bridge.
-    usb: The adapter's USB serial number, or its vid:pid if there is only one such adapter.
-    baud: 0 means the profile's rate.
-    framing: `vh` (frames and log lines), `none` (log lines only), or the profile's.
-    injection: How the board accepts sound: `vh`, `tflm` (TFLM's test-over-serial), `none`, or the profile's.
-    encoding: Encoding of the sound on the wire. Only `pcm16` leaves the samples unchanged.
-    pace: As fast as the board acknowledges sound, or in real time.
-    ping_period_s: Time between measurements of the board's clock, s.
-    hold_back_ms: How long an adapter may hold a line back, ms. `harness admin devices test` measures it.
-    Default: the value of an FTDI adapter's driver, or 16.
-    answer_limit_s: Time without an answer after which a framed board counts as lost, s.
-    write_limit_s: Time without progress in writing after which a board counts as lost, s.
+    - port: A path, preferably in /dev/serial/by-id, or socket://host:port of a bridge.
+    - usb: The adapter's USB serial number, or its vid:pid if there is only one such adapter.
+    - baud: 0 means the profile's rate.
+    - framing: `vh` (frames and log lines), `none` (log lines only), or the profile's.
+    - injection: How the board accepts sound: `vh`, `tflm` (TFLM's test-over-serial), `none`, or the profile's.
+    - encoding: Encoding of the sound on the wire. Only `pcm16` leaves the samples unchanged.
+    - pace: As fast as the board acknowledges sound, or in real time.
+    - ping_period_s: Time between measurements of the board's clock, s.
+    - hold_back_ms: How long an adapter may hold a line back, ms. `harness admin devices test` measures it. Default: the
+      value of an FTDI adapter's driver, or 16.
+    - answer_limit_s: Time without an answer after which a framed board counts as lost, s.
+    - write_limit_s: Time without progress in writing after which a board counts as lost, s.
     """
 
     port: str = ""

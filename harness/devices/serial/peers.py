@@ -126,7 +126,8 @@ def peer_for(
 ) -> Peer:
     """The peer that the options or the profile name.
 
-    path: path of the open port, whose latency timer adds to the errors of times. baud: bit rate of the port.
+    - path: path of the open port, whose latency timer adds to the errors of times.
+    - baud: bit rate of the port.
     """
     hold_back_s, is_stated = hold_back(options, path)
     console = Console(profile, id, baud=None if is_pty(path) else baud, hold_back_s=hold_back_s, measured=is_stated)

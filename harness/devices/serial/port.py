@@ -43,7 +43,7 @@ class PortLocation:
 
 
 def find_port(options: SerialOptions, usb_serial: str = "") -> PortLocation:
-    """Finds the port; DeviceError when it is missing.
+    """Finds the port. Raises DeviceError when it is missing.
 
     usb_serial: serial number of the adapter used so far, which may now have another name.
     """
@@ -76,7 +76,7 @@ def _ports_in_words() -> str:
 
 
 def _locate(path: str, usb_serial: str) -> PortLocation:
-    """The port at a path, or where its adapter is now; DeviceError when it is missing.
+    """The port at a path, or where its adapter is now. Raises DeviceError when it is missing.
 
     usb_serial: serial number of the adapter used so far; "" if none was.
     """
@@ -135,7 +135,7 @@ class PortLost(DeviceError):
 
 
 class OpenPort:
-    """An open port. The constructor opens it exclusively; DeviceError when that fails.
+    """An open port. The constructor opens it exclusively. Raises DeviceError when that fails.
 
     pyserial only sets the port up. Its reads wait for a full buffer, its writes stop half done, and it raises four
     kinds of errors for one unplugged cable.
@@ -160,7 +160,7 @@ class OpenPort:
         return self._file
 
     def read(self) -> bytes:
-        """The bytes that have arrived; b"" if none. PortLost when the port has disappeared."""
+        """The bytes that have arrived; b"" if none. Raises PortLost when the port has disappeared."""
         try:
             chunk = os.read(self._file, _READ_BYTES)
         except BlockingIOError:
@@ -172,7 +172,7 @@ class OpenPort:
         return chunk
 
     def write(self, data: bytes) -> int:
-        """Returns how many bytes the port accepted. PortLost when it has disappeared."""
+        """Returns how many bytes the port accepted. Raises PortLost when it has disappeared."""
         try:
             return os.write(self._file, data)
         except BlockingIOError:
@@ -195,7 +195,7 @@ class OpenPort:
 
 
 def _connect_bridge(url: str) -> socket.socket:
-    """Connects to a bridge such as ser2net in raw mode; DeviceError when that fails."""
+    """Connects to a bridge such as ser2net in raw mode. Raises DeviceError when that fails."""
     try:
         connection = tcp.connect(*tcp.host_and_port(url.removeprefix(NETWORK)), _CONNECT_LIMIT_S)
     except OSError as error:
@@ -213,7 +213,7 @@ def is_pty(path: str) -> bool:
 
 
 def _open_exclusively(path: str, baud: int) -> serial.Serial:
-    """Opens a port exclusively; DeviceError, which names the program that has the port, when that fails."""
+    """Opens a port exclusively. Raises DeviceError, which names the program that has the port, when that fails."""
     try:
         return serial.Serial(path, baud, timeout=0, write_timeout=0, exclusive=True)
     except (OSError, termios.error, ValueError) as error:  # SerialException is an OSError
@@ -251,7 +251,8 @@ FIRST_BYTES_KEPT = 400  # Enough for a few log lines, by which a person recognis
 def explain_silence(first_bytes: bytes, received_bytes: int) -> tuple[str, str]:
     """What a silent board has sent, in words, and the remedy.
 
-    first_bytes: its first FIRST_BYTES_KEPT bytes. received_bytes: number of all its bytes.
+    - first_bytes: its first FIRST_BYTES_KEPT bytes.
+    - received_bytes: number of all its bytes.
     """
     if not received_bytes:
         remedy = (
@@ -374,7 +375,7 @@ class SerialMonitorSource:
         self._stop = threads.event()
 
     def open(self) -> None:
-        """DeviceError when the port cannot be opened."""
+        """Raises DeviceError when the port cannot be opened."""
         port = OpenPort(self._path, self.baud)
         self.hold_back_s, _ = hold_back(self._options, self._path)
         self._thread = threads.thread(self._run, port, name="monitor-serial")

@@ -66,7 +66,7 @@ class EncodedSound:
         return self._count
 
     def data(self, start: int, end: int) -> bytes:
-        """The data of samples [start, end); ValueError for a span off the grid of ADPCM."""
+        """The data of samples [start, end). Raises ValueError for a span off the grid of ADPCM."""
         if self.encoding is not Encoding.ADPCM:
             width = 2 if self.encoding is Encoding.PCM16 else 1
             return self._bytes[start * width : end * width]
@@ -140,7 +140,7 @@ def _encode_nibbles(columns: npt.NDArray[np.int32], starts: npt.NDArray[np.int32
 
 
 def decode_adpcm(data: bytes) -> Pcm:
-    """Decodes a frame, two samples per byte; ValueError for an invalid header."""
+    """Decodes a frame, two samples per byte. Raises ValueError for an invalid header."""
     if len(data) < _HEADER.size:
         raise ValueError("an ADPCM frame has a header of 4 bytes")
     predictor, index, _ = _HEADER.unpack_from(data)
@@ -158,7 +158,7 @@ def decode_adpcm(data: bytes) -> Pcm:
 
 
 def decode(encoding: Encoding, data: bytes) -> Pcm:
-    """The samples of an AUDIO frame's data; ValueError for invalid data."""
+    """The samples of an AUDIO frame's data. Raises ValueError for invalid data."""
     match encoding:
         case Encoding.PCM16:
             return np.frombuffer(data, dtype="<i2").astype(np.int16)

@@ -52,7 +52,11 @@ class AudioAnswer(Enum):
 
 @frozen
 class AudioChunk:
-    """Content of an AUDIO frame. first: its first sample, in the board's count. count: number of samples in `data`."""
+    """Content of an AUDIO frame.
+
+    - first: its first sample, in the board's count.
+    - count: number of samples in `data`.
+    """
 
     encoding: Encoding
     first: int
@@ -81,11 +85,11 @@ class _InFlightFrame:
 class AudioSender:
     """The sound of one board. Not thread-safe: its owner holds a lock.
 
-    realtime: whether sound is sent in real time, at most 0.1 s ahead of the clock.
-    max_resend_s: longest wait before resending. It adapts down to the round trips, but not below min_resend_s. For a
-    wire that loses nothing, the two are equal. After lost frames, less is under way, and in smaller chunks.
-    end, sent, acknowledged: positions after the last sample appended, sent at least once, and acknowledged.
-    went_back: how often the sender went back after a loss.
+    - realtime: whether sound is sent in real time, at most 0.1 s ahead of the clock.
+    - max_resend_s: longest wait before resending. It adapts down to the round trips, but not below min_resend_s. For a
+      wire that loses nothing, the two are equal. After lost frames, less is under way, and in smaller chunks.
+    - end, sent, acknowledged: positions after the last sample appended, sent at least once, and acknowledged.
+    - went_back: how often the sender went back after a loss.
     """
 
     def __init__(

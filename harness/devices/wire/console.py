@@ -276,7 +276,8 @@ class Console:
     def _map_line(self, raw: str, stamp: Stamp, first: Stamp, size: int) -> list[LineReading]:
         """Applies the rules to a line.
 
-        stamp: when its end arrived. first, size: when its first piece arrived, and the bytes in that piece.
+        - stamp: when its end arrived.
+        - first, size: when its first piece arrived, and the bytes in that piece.
         """
         self.lines += 1
         transit_s = size * self._byte_s + self._hold_back_s

@@ -110,7 +110,7 @@ class DeviceClock:
         return PingResult.JUMPED if jumped else PingResult.ACCEPTED
 
     def host_time(self, device_us: int) -> Stamp:
-        """Converts a device time to the host's; ValueError before the boot's first answered ping."""
+        """Converts a device time to the host's. Raises ValueError before the boot's first answered ping."""
         if self._origin is None:
             raise ValueError(f"the clock of boot {self.boot or '?'} is not known yet")
         x = device_us * 1e-6 - self._origin.device_s

@@ -63,7 +63,10 @@ class WireFrame:
 
 
 def encode(kind: int, payload: bytes, seq: int = 0) -> bytes:
-    """A frame with its delimiters; ValueError when the payload is too long. kind: a FrameKind, or any byte in tests."""
+    """A frame with its delimiters.
+
+    Raises ValueError when the payload is too long. kind: a FrameKind, or any byte in tests.
+    """
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise ValueError(f"a frame carries at most {MAX_PAYLOAD_BYTES} bytes, not {len(payload)}")
     body = _HEAD.pack(kind, seq) + payload

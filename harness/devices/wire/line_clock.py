@@ -99,8 +99,9 @@ def _read_hms(text: str) -> DeviceTime | None:
 class _Bin:
     """The lowest and the highest upper bound of the offset within one bin, each with its device time.
 
-    high_at_s, high: device time and value of the lowest bound. late_at_s, late: the same of the highest bound.
-    width: for the lowest one, longest possible time from writing to reading.
+    - high_at_s, high: device time and value of the lowest bound.
+    - late_at_s, late: the same of the highest bound.
+    - width: for the lowest one, longest possible time from writing to reading.
     """
 
     start_s: float
@@ -246,7 +247,8 @@ class LineClock:
     def _envelope_error(self, width: float, lateness: list[float], count: int) -> float:
         """How far the envelope may lie above the truth.
 
-        width: longest time from writing to reading. count: number of bins near enough to be part of the envelope.
+        - width: longest time from writing to reading.
+        - count: number of bins near enough to be part of the envelope.
         """
         spread = max(lateness)
         share = min(MAX_SPREADS, EXCESS_PROBABILITY ** (-1 / (count - 1)) - 1) if count > 1 else MAX_SPREADS

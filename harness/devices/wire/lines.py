@@ -45,8 +45,10 @@ _NOT_FINAL_WORDS = {"false", "0", "no", "partial"}
 class LineFields:
     """The values gathered from the lines of an observation.
 
-    groups: name → text (a later line does not overwrite an earlier one). slots: (name, value), in their order.
-    device_s, audio_s: times in the lines. block_score: best score of a block. None: not given.
+    - groups: name → text (a later line does not overwrite an earlier one).
+    - slots: (name, value), in their order.
+    - device_s, audio_s: times in the lines.
+    - block_score: best score of a block. None: not given.
     """
 
     groups: dict[str, str] = field(default_factory=dict)
@@ -136,7 +138,7 @@ def observation(
 ) -> Observation:
     """The observation of a rule's kind. texts: the text of each of its FIELDS; "" if it is missing.
 
-    MappingError for a state that the rule does not translate into one of the harness's.
+    Raises MappingError for a state that the rule does not translate into one of the harness's.
     """
     translations = dict(mapping.values)
 
@@ -176,7 +178,7 @@ def observation(
 
 
 def observation_of_lines(mapping: LineMapping, fields: LineFields, stamp: Stamp, source: str) -> Observation:
-    """The observation for the gathered fields; MappingError when a required one is missing."""
+    """The observation for the gathered fields. Raises MappingError when a required one is missing."""
     texts = {name: fields.text(mapping, name) for name in FIELDS[mapping.kind]}
     score, audio_s = fields.score(mapping), fields.audio_s
     result = observation(mapping, texts, stamp, source, slots=fields.slots, score=score, audio_s=audio_s)
@@ -207,11 +209,12 @@ _AUDIO_CLOCKS = {ClockKind.AUDIO_S, ClockKind.AUDIO_MS}
 class LineReading:
     """The result of one line.
 
-    rule: number of the rule that matched, from 0; None: none did.
-    why: the problem, if a rule matched but gave nothing, or the line was cut; else "".
-    device_s: time in the line; None without one. unread: whether the line was not read.
-    waiting: whether an observation waits for further lines.
-    level: state of the threshold that has read the line, in words; "" if none has.
+    - rule: number of the rule that matched, from 0; None: none did.
+    - why: the problem, if a rule matched but gave nothing, or the line was cut; else "".
+    - device_s: time in the line; None without one.
+    - unread: whether the line was not read.
+    - waiting: whether an observation waits for further lines.
+    - level: state of the threshold that has read the line, in words; "" if none has.
     """
 
     text: str
@@ -229,8 +232,8 @@ class LineReading:
 class _Rule:
     """A rule with compiled expressions.
 
-    slow: number of searches that exceeded the time limit. reported: words of a block that were reported, and whose
-    score has not fallen below the threshold since.
+    - slow: number of searches that exceeded the time limit.
+    - reported: words of a block that were reported, and whose score has not fallen below the threshold since.
     """
 
     number: int
@@ -246,8 +249,11 @@ class _Rule:
 class _PendingObservation:
     """An observation that waits for its further lines.
 
-    raw, at: its first line, and its time. since_s: when that line arrived. matched: numbers of the `more` expressions
-    that have matched. lines: number of lines since. scores: best score of each word of a block.
+    - raw, at: its first line, and its time.
+    - since_s: when that line arrived.
+    - matched: numbers of the `more` expressions that have matched.
+    - lines: number of lines since.
+    - scores: best score of each word of a block.
     """
 
     rule: _Rule

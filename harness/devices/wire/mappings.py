@@ -87,7 +87,7 @@ def for_device(mappings: Iterable[MessageMapping], device: str) -> tuple[Message
 
 
 def parse_json(payload: bytes) -> PlainValue:
-    """The payload as JSON; MappingError when it is too long, not UTF-8, or not JSON."""
+    """The payload as JSON. Raises MappingError when it is too long, not UTF-8, or not JSON."""
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise MappingError(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
     try:
@@ -104,14 +104,14 @@ def parse_json(payload: bytes) -> PlainValue:
 def _without_half_characters(document: PlainValue) -> PlainValue:
     """A document with "?" for each half of a surrogate pair, such as an emoji that a device cut. No log can store it.
 
-    TypeError for anything but JSON.
+    Raises TypeError for anything but JSON.
     """
     plain: PlainValue = json.loads(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))
     return plain
 
 
 def resolve_pointer(document: PlainValue, pointer: str) -> PlainValue:
-    """The value at a JSON pointer (RFC 6901). "" is the whole document. MappingError when it is missing."""
+    """The value at a JSON pointer (RFC 6901). "" is the whole document. Raises MappingError when it is missing."""
     value = document
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
@@ -358,7 +358,7 @@ def _named_slots(document: PlainValue, fields: dict[str, str]) -> tuple[tuple[st
 
 
 def _slot(value: PlainValue) -> tuple[str, str]:
-    """Name and value of a slot in a list; MappingError if it has no name."""
+    """Name and value of a slot in a list. Raises MappingError if it has no name."""
     if isinstance(value, dict):
         for key in ("slotName", "name", "entity"):
             if isinstance(name := value.get(key), str):

@@ -86,9 +86,12 @@ class EventAck:
 class BoardHello:
     """A board's description of itself and of its current boot.
 
-    protocol: version of the framing. boot: id of the boot; 8 hex digits on a serial port. time_us: time since boot.
-    rate_hz: sample rate of the sound that it accepts; 0: none. window: number of samples that may be unacknowledged.
-    serial: the board's serial number.
+    - protocol: version of the framing.
+    - boot: id of the boot; 8 hex digits on a serial port.
+    - time_us: time since boot.
+    - rate_hz: sample rate of the sound that it accepts; 0: none.
+    - window: number of samples that may be unacknowledged.
+    - serial: the board's serial number.
     """
 
     protocol: int
@@ -113,9 +116,10 @@ class Pong:
 
 @frozen
 class AudioAck:
-    """Every sample below `next` was heard and processed. events: number of the last event so far.
+    """Every sample below `next` was heard and processed.
 
-    command: number of the last command that was carried out; None if each has its own acknowledgement.
+    - events: number of the last event so far.
+    - command: number of the last command that was carried out; None if each has its own acknowledgement.
     """
 
     next: int
@@ -204,7 +208,7 @@ STATES = (
 
 
 def to_frame(message: Message, seq: int = 0) -> bytes:
-    """The whole frame, with its delimiters; ValueError when it is too long or a number does not fit."""
+    """The whole frame, with its delimiters. Raises ValueError when it is too long or a number does not fit."""
     kind, payload = encode(message)
     return frames.encode(kind, payload, seq)
 
@@ -269,7 +273,7 @@ _FIELD_NAMES = {kind: [field.name for field in fields(kind)] for kind in _MESSAG
 
 
 def encode(message: Message) -> tuple[FrameKind, bytes]:
-    """Type and payload; ValueError when a number or a text does not fit."""
+    """Type and payload. Raises ValueError when a number or a text does not fit."""
     if isinstance(message, Audio):  # most of what is sent
         return FrameKind.AUDIO, struct.pack("<BBQ", message.encoding, 0, message.first) + message.data
     kind = _KINDS[type(message)]
@@ -285,7 +289,7 @@ def encode(message: Message) -> tuple[FrameKind, bytes]:
 
 
 def decode(frame: WireFrame) -> Message:
-    """The message in a frame; PayloadError when the payload is too short, too long, or has unknown values.
+    """The message in a frame. Raises PayloadError when the payload is too short, too long, or has unknown values.
 
     Text is foreign: invalid UTF-8 becomes backslash escapes.
     """

@@ -156,9 +156,9 @@ _NEWLINE = b"\n"
 class WyomingEvents:
     """Finds events in a stream; holds at most `max_bytes` of an event, and nothing of a payload.
 
-    payloads: whether the segments contain the payloads, each in pieces after its event.
-    timeout_s: silence that cuts an event off; infinite for the stream of one connection, which may stand still within
-    an event but never starts anew.
+    - payloads: whether the segments contain the payloads, each in pieces after its event.
+    - timeout_s: silence that cuts an event off; infinite for the stream of one connection, which may stand still within
+      an event but never starts anew.
     """
 
     def __init__(self, max_bytes: int, *, payloads: bool = False, timeout_s: float = EVENT_TIMEOUT_S) -> None:

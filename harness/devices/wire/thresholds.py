@@ -23,9 +23,10 @@ _PAIR = re.compile(r"([A-Za-z_]\w*)=([-+]?\d+(?:\.\d+)?)(?![\w.])")
 
 @frozen
 class StateChange:
-    """A change of the state of a threshold. before: the previous state; None for the first state.
+    """A change of the state of a threshold.
 
-    at: lies between the last certain reading of the previous state and the first reading of the new one.
+    - before: the previous state; None for the first state.
+    - at: lies between the last certain reading of the previous state and the first reading of the new one.
     """
 
     name: str
@@ -68,7 +69,10 @@ class ThresholdState:
         return f"{self._rule.name}: {current}{candidate}"
 
     def parse_numbers(self, text: str) -> dict[str, float] | None:
-        """The numbers in a line; None if it lacks one that the states use. TimeoutError if the search is too slow."""
+        """The numbers in a line; None if it lacks one that the states use.
+
+        Raises TimeoutError if the search is too slow.
+        """
         if self._expression is None:
             texts = {name: value for name, value in _PAIR.findall(text) if name in self._value_names}
         elif match := self._expression.search(text, timeout=SEARCH_LIMIT_S):

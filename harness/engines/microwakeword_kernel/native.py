@@ -50,7 +50,7 @@ class _CNetwork(ctypes.Structure):
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """The kernel; NoKernel if it was not built."""
+    """The kernel. Raises NoKernel if it was not built."""
     kernel = load_kernel(Path(__file__).parent, VERSION)
     pointer, count = ctypes.c_void_p, ctypes.c_long
     kernel.vh_features_bytes.restype = kernel.vh_network_bytes.restype = ctypes.c_size_t
@@ -71,7 +71,9 @@ def processor() -> str:
 
 class Listener:
     """Runs a network on sound: answers (the model's raw uint8 or int8 output) to any number of samples.
-    UnsupportedModel for a network whose input does not fit the kernel's features."""
+
+    Raises UnsupportedModel for a network whose input does not fit the kernel's features.
+    """
 
     def __init__(self, network: KernelNetwork) -> None:
         self._kernel = library()

@@ -103,7 +103,7 @@ class _KernelPart:
 
 
 def network_of(graphs: tuple[Graph, ...]) -> KernelNetwork:
-    """The chain of layers in a model's graphs. UnsupportedModel, with the reason, if it is not such a chain."""
+    """The chain of layers in a model's graphs. Raises UnsupportedModel, with the reason, if it is not such a chain."""
     # A scale that is not a number is found when its layer is made.
     with np.errstate(all="ignore"):
         return _GraphReader(graphs).read()
@@ -126,7 +126,7 @@ class _GraphReader:
         self._handles = [op.outputs[0] for op in self._graph.operators if op.code == Op.VAR_HANDLE]
 
     def read(self) -> KernelNetwork:
-        """Reads the whole graph. UnsupportedModel, with the reason, if it is not a chain of layers."""
+        """Reads the whole graph. Raises UnsupportedModel, with the reason, if it is not a chain of layers."""
         graph = self._graph
         has_one_input_and_output = len(graph.inputs) == 1 and len(graph.outputs) == 1
         ends = (*graph.inputs, *graph.outputs)
@@ -376,8 +376,10 @@ class _GraphReader:
         bias: npt.NDArray[np.int64], multiplier: npt.NDArray[np.float64], away: npt.NDArray[np.bool_],
         activation: int,
     ) -> None:  # fmt: skip
-        """Adds a layer to the chain. output: the tensor of its result. UnsupportedModel if the kernel cannot compute
-        it exactly."""
+        """Adds a layer to the chain. output: the tensor of its result.
+
+        Raises UnsupportedModel if the kernel cannot compute it exactly.
+        """
         if flow.into != len(self._layers) or activation not in (0, _RELU):
             raise UnsupportedModel(f"a branch, or activation {activation}")
         history = flow.frames - stride

@@ -21,8 +21,8 @@ Array = npt.NDArray[np.float32]
 class Convolution:
     """A convolution.
 
-    weights: [taps in time, taps across columns, inputs, outputs]. side_columns: number of columns of zeros on both
-    sides. The output is the maximum of x, slope · x and floor.
+    - weights: [taps in time, taps across columns, inputs, outputs].
+    - side_columns: number of columns of zeros on both sides. The output is the maximum of x, slope · x and floor.
     """
 
     weights: Array
@@ -41,7 +41,7 @@ class Pool:
 
 
 def layers(graph: Graph) -> tuple[Convolution | Pool, ...]:
-    """The chain of layers in a graph. ValueError if it is not a chain, or has an unsupported operator."""
+    """The chain of layers in a graph. Raises ValueError if it is not a chain, or has an unsupported operator."""
     chain: list[Convolution | Pool] = []
     padding, last = 0, graph.inputs[0]
     for operator in graph.operators:
@@ -75,7 +75,7 @@ def _read_convolution(graph: Graph, operator: Operator, padding: int) -> Convolu
 
 
 def _constant(graph: Graph, index: int) -> npt.NDArray[np.generic]:
-    """The values of a constant tensor. ValueError for a computed one."""
+    """The values of a constant tensor. Raises ValueError for a computed one."""
     value = graph.tensors[index].values
     if value is None:
         raise ValueError("it computes its weights")
@@ -112,7 +112,7 @@ class _CTaps(ctypes.Structure):
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """The kernel; NoKernel if it was not built, or cannot run here."""
+    """The kernel. Raises NoKernel if it was not built, or cannot run here."""
     kernel = load_kernel(Path(__file__).parent, VERSION)
     pointer, number = ctypes.c_void_p, ctypes.c_float
     kernel.vh_three_taps.argtypes = [pointer, pointer, pointer]
@@ -257,7 +257,7 @@ def _is_tiled(layer: Convolution, columns: int) -> bool:
 
 
 def _pack(layer: Convolution, columns: int, channels: int) -> Array:
-    """A convolution's weights in the kernel's own order. ValueError for an unsupported form."""
+    """A convolution's weights in the kernel's own order. Raises ValueError for an unsupported form."""
     tap_rows, tap_columns, inputs, outputs = layer.weights.shape
     if inputs != channels or outputs % _BLOCK or outputs > _MAX_CHANNELS:
         raise ValueError("its number of channels is not supported")

@@ -41,8 +41,9 @@ _SECOND_REQUEST = re.compile(
 class Reply:
     """The assistant's reply to a query.
 
-    text: the words to say; "" says nothing. open: whether it then listens without its wake phrase.
-    frame: the intents and slots that it understood.
+    - text: the words to say; "" says nothing.
+    - open: whether it then listens without its wake phrase.
+    - frame: the intents and slots that it understood.
     """
 
     text: str

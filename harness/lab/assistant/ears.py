@@ -154,7 +154,11 @@ class Ears:
         return is_called and self._seconds(self._listened_frames) < _SAME_UTTERANCE_S
 
     def _begin_listening(self, *, frames_before: int, patience_s: float, called: bool = False) -> None:
-        """Begins a request. frames_before: number of frames so far that belong to it. called: by the wake phrase."""
+        """Begins a request.
+
+        - frames_before: number of frames so far that belong to it.
+        - called: by the wake phrase.
+        """
         self._mode = _Mode.LISTENING
         self._was_called = called
         self._patience_s = patience_s

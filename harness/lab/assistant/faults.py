@@ -13,8 +13,10 @@ from harness.model.frozen import frozen
 class FaultEffect:
     """The effect of the faults on one query: the words it understands, and how it answers.
 
-    text: the words that it understands. late_s: how much later it answers. actions: actions of all faults that apply.
-    slips: faults of understanding that apply, for `frame.misunderstood`.
+    - text: the words that it understands.
+    - late_s: how much later it answers.
+    - actions: actions of all faults that apply.
+    - slips: faults of understanding that apply, for `frame.misunderstood`.
     """
 
     text: str

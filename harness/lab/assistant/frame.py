@@ -17,7 +17,8 @@ from harness.model.understanding import Slot, joined
 class ReportedFrame:
     """What the assistant understood of a query.
 
-    intents: sorted, without repetition; () if nothing was understood. slots: in the order of the words.
+    - intents: sorted, without repetition; () if nothing was understood.
+    - slots: in the order of the words.
     """
 
     intents: tuple[str, ...] = ()
@@ -88,10 +89,12 @@ class Moment:
 
 @frozen
 class SkillAnswer:
-    """A skill's answer. text: the words to say. frame: the intents and slots that it understood.
+    """A skill's answer.
 
-    subject: what a follow-up may refer to; None for nothing. asks: whether the text is a question, so that the
-    dialogue stays open.
+    - text: the words to say.
+    - frame: the intents and slots that it understood.
+    - subject: what a follow-up may refer to; None for nothing.
+    - asks: whether the text is a question, so that the dialogue stays open.
     """
 
     text: str

@@ -25,7 +25,12 @@ class Reporter:
     """Publishes reports with QoS 1. They wait while the broker is not reachable."""
 
     def __init__(self, device: str, reports: frozenset[ReportKind], host: str, port: int) -> None:
-        """Connects in the background. device: name in topics. reports: kinds to publish. host: "" publishes nothing."""
+        """Connects in the background.
+
+        - device: name in topics.
+        - reports: kinds to publish.
+        - host: "" publishes nothing.
+        """
         self.boot = uuid.uuid4().hex[:12]
         self._device = device
         self._reports = reports if host else frozenset()

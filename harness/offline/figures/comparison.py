@@ -121,7 +121,7 @@ class SpokenFiles(_NamedFiles):
         self.words.append(file.words)
 
     def outcome_of(self, row: int) -> tuple[str, SpokenFile]:
-        """Name and outcome of a row. InputError if the file has changed."""
+        """Name and outcome of a row. Raises InputError if the file has changed."""
         name, file = self._lookup(self._places[row])
         if _digest(name) != self._names[2 * row : 2 * row + 2].tobytes():
             raise InputError(
@@ -150,7 +150,8 @@ class AmbientFiles(_NamedFiles):
 class FileKeys:
     """The keys by which rows of two evaluations are matched: name and occurrence.
 
-    nth: 0 for the first row of a name, 1 for the second, and so on. repeated: number of rows with nth > 0.
+    - nth: 0 for the first row of a name, 1 for the second, and so on.
+    - repeated: number of rows with nth > 0.
     """
 
     names: Digests
@@ -336,7 +337,7 @@ class EvaluationComparison:
 
 
 def compare(first: ComparedEvaluation, second: ComparedEvaluation) -> EvaluationComparison:
-    """Compares two evaluations. InputError if they have nothing in common."""
+    """Compares two evaluations. Raises InputError if they have nothing in common."""
     spoken = file_keys_of(first.spoken), file_keys_of(second.spoken)
     repeated_names = spoken[0].repeated, spoken[1].repeated
     ambient = None

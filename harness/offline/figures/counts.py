@@ -84,8 +84,8 @@ class Fact:
 class FileVerdict:
     """The facts of one file, in the order of their lines in the log.
 
-    rejected: why the file is in no count, or None. accepted: the detection that is the true accept; None without one,
-    and in long recordings.
+    - rejected: why the file is in no count, or None.
+    - accepted: the detection that is the true accept; None without one, and in long recordings.
     """
 
     facts: tuple[Fact, ...]
@@ -375,9 +375,10 @@ class PhraseCounts:
 class Tally:
     """Counts files one by one. Keeps a few bytes per file, from which intervals over files or talkers are computed.
 
-    conditions: number of conditions in which each file is played, one after the other; 0 for none. All plays of a file
-    are one cluster. talker_of: the talker of a phrase, "" if unknown. All phrases of a talker are one cluster, and so
-    are all phrases of unknown talkers together.
+    - conditions: number of conditions in which each file is played, one after the other; 0 for none. All plays of a
+      file are one cluster.
+    - talker_of: the talker of a phrase, "" if unknown. All phrases of a talker are one cluster, and so are all phrases
+      of unknown talkers together.
     """
 
     def __init__(self, counting: CountingRules, conditions: int = 0, talker_of: TalkerOf | None = None) -> None:

@@ -197,9 +197,9 @@ def engines_table(
 ) -> EnginesTable:
     """Compares engines, given in the order of the rows; the first is the one with which others are compared.
 
-    target: the most false accepts at which they are compared; None for the rate of the first engine as it ran.
-    clusters: for each phrase, the value of the column clustered_by, such as its talker; empty for independent phrases.
-    InputError if an engine and the first one have no phrase in common.
+    - target: the most false accepts at which they are compared; None for the rate of the first engine as it ran.
+    - clusters: for each phrase, the value of the column clustered_by, such as its talker; empty for independent
+      phrases. Raises InputError if an engine and the first one have no phrase in common.
     """
     first = engines[0]
     own_rate = first.as_run.per_hour

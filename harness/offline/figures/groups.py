@@ -62,9 +62,10 @@ class GroupGap:
 class FileBreakdown:
     """The groups of a column, worst first: by false rejects, then by false accepts per hour.
 
-    by: name of the column, or several joined by a comma. clustered_by: name of the column whose values are clusters;
-    "" for none. labelled: whether labelled phrases of long recordings are counted. rejects_gap, accepts_gap: None if
-    fewer than two groups have data.
+    - by: name of the column, or several joined by a comma.
+    - clustered_by: name of the column whose values are clusters; "" for none.
+    - labelled: whether labelled phrases of long recordings are counted.
+    - rejects_gap, accepts_gap: None if fewer than two groups have data.
     """
 
     by: str
@@ -85,9 +86,11 @@ def breakdown(
 ) -> FileBreakdown:
     """The groups of a column, or of several crossed.
 
-    columns: the labels of each known column. by: names of the columns to group by. clustered_by: name of the column
-    whose values are clusters; "" for each file by itself. conditions: number of conditions in which each file is
-    played, one after the other; 0 for none. All plays of a file are one cluster.
+    - columns: the labels of each known column.
+    - by: names of the columns to group by.
+    - clustered_by: name of the column whose values are clusters; "" for each file by itself.
+    - conditions: number of conditions in which each file is played, one after the other; 0 for none. All plays of a
+      file are one cluster.
     """
     if clustered_by in by:  # a group that is one talker varies by its files
         clustered_by = ""

@@ -45,8 +45,10 @@ class OfflineDetections:
 class Side:
     """One side of a trial, live or offline.
 
-    woke: whether it detected the phrase. delay: from the end of the phrase to the event. score: score of that event;
-    without an event, the engine's highest score in its window. extra: number of further events.
+    - woke: whether it detected the phrase.
+    - delay: from the end of the phrase to the event.
+    - score: score of that event; without an event, the engine's highest score in its window.
+    - extra: number of further events.
     """
 
     woke: bool
@@ -59,7 +61,8 @@ class Side:
 class ComparedTrial:
     """A wake or command trial on both sides.
 
-    clip: file name of the recorded stimulus; "" if there is none. notes: possible explanations of a difference.
+    - clip: file name of the recorded stimulus; "" if there is none.
+    - notes: possible explanations of a difference.
     """
 
     trial_id: str
@@ -79,8 +82,8 @@ class ComparedTrial:
 class AmbientEvent:
     """A false accept in ambient sound.
 
-    offset_s: its place in the segment, in seconds from the start. live, offline: whether it occurred on that side; at
-    least one is True.
+    - offset_s: its place in the segment, in seconds from the start.
+    - live, offline: whether it occurred on that side; at least one is True.
     """
 
     trial_id: str
@@ -94,8 +97,9 @@ class AmbientEvent:
 class AmbientCounts:
     """False accepts on the same segments of ambient sound.
 
-    segments: number of segments. live_s: time in which the device demonstrably listened. offline_s: length of the
-    sound.
+    - segments: number of segments.
+    - live_s: time in which the device demonstrably listened.
+    - offline_s: length of the sound.
     """
 
     segments: int = 0

@@ -175,8 +175,9 @@ def matched_spans(
     """Matches windows with spots one to one. Yields (low, high, indices): the windows with these indices are matched at
     thresholds from low to high.
 
-    windows: in order of their starts. at_s: end of each spot in seconds, ascending. low, high: the thresholds between
-    which each spot exists.
+    - windows: in order of their starts.
+    - at_s: end of each spot in seconds, ascending.
+    - low, high: the thresholds between which each spot exists.
     """
     end_of_group = 0
     for group in _overlapping(windows):
@@ -255,7 +256,10 @@ class Sweep:
         self.inv_files = self.oov_files = self.rejected_files = 0
 
     def add(self, outcome: FileOutcome, tracks: Iterable[ScoreTrack]) -> None:
-        """Counts a file by its scores; the spots of its outcome are ignored. InputError for a file with a reference."""
+        """Counts a file by its scores; the spots of its outcome are ignored.
+
+        Raises InputError for a file with a reference.
+        """
         if self._phrase is not None:
             tracks = [track for track in tracks if comparable_phrase(track.phrase) == self._phrase]
         if outcome.kind is ListKind.REFERENCED:
@@ -473,8 +477,8 @@ class ChosenPoint:
 class TermWeighted:
     """Term-weighted values (see `term_weighted_value`).
 
-    best: the largest value (MTWV), at the threshold best_at; both None without data. actual: the value (ATWV) at
-    at_point, the threshold with which the engine ran; None without data.
+    - best: the largest value (MTWV), at the threshold best_at; both None without data.
+    - actual: the value (ATWV) at at_point, the threshold with which the engine ran; None without data.
     """
 
     beta: float
@@ -486,8 +490,11 @@ class TermWeighted:
 
 
 def choose(target: SweepTarget, det: Det, points: Sequence[OperatingPoint], report: Sweep | None) -> ChosenPoint | None:
-    """Chooses a threshold on the curve of one list, and counts another list at it. det: the curve of the list for
-    choosing. report: the other list; None if there is none. None if no threshold meets the target."""
+    """Chooses a threshold on the curve of one list, and counts another list at it.
+
+    - det: the curve of the list for choosing.
+    - report: the other list; None if there is none. None if no threshold meets the target.
+    """
     match target.criterion:
         case SweepCriterion.FALSE_ACCEPTS:
             index = at_most_false_accepts(det, target.limit, target.basis)

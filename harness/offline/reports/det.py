@@ -41,9 +41,12 @@ def det_csv(
     chosen: float | None = None,
     twv: tuple[float, float | None] | None = None,
 ) -> str:
-    """The table as CSV. chosen: the recommended threshold. twv: beta and seconds of speech, for a column of
-    term-weighted values; None without that column. A cell without data is n/a. Above MAX_ROWS thresholds, only
-    corners of the curve are included."""
+    """The table as CSV.
+
+    - chosen: the recommended threshold.
+    - twv: beta and seconds of speech, for a column of term-weighted values; None without that column. A cell without
+      data is n/a. Above MAX_ROWS thresholds, only corners of the curve are included.
+    """
     head = [*COLUMNS, TWV_COLUMN] if twv is not None else [*COLUMNS]
     return safe_csv([head, *det_cells(det, points, chosen, twv)])
 
@@ -209,8 +212,12 @@ def sweep_lines(
     choice: ChosenPoint | None,
     twv: TermWeighted | None,
 ) -> Iterator[str]:
-    """Lines with the results of a sweep. files: names of the files written. thresholds: number of thresholds. target,
-    twv: None if they are not wanted."""
+    """Lines with the results of a sweep.
+
+    - files: names of the files written.
+    - thresholds: number of thresholds.
+    - target, twv: None if they are not wanted.
+    """
     yield f"Sweep: {thresholds:,} thresholds, in {', '.join(files)}"
     if target is not None:
         yield from chosen_lines(target, choice)
@@ -310,8 +317,8 @@ _NUMBER_X, _NUMBER_Y = 0.16, 0.13
 class Curve:
     """A curve with its name in the legend.
 
-    as_run: the point at which the engine ran, to be marked; None for none. chosen: the recommended point, which a page
-    marks; None for none.
+    - as_run: the point at which the engine ran, to be marked; None for none.
+    - chosen: the recommended point, which a page marks; None for none.
     """
 
     name: str
@@ -329,8 +336,8 @@ def draw(
 ) -> None:
     """Writes a PNG or an SVG, by the path's ending. PluginError without matplotlib, LogError if it cannot be written.
 
-    curves: the first is the main one, and `points` are its operating points. chosen: a point that was chosen on the
-    last curve.
+    - curves: the first is the main one, and `points` are its operating points.
+    - chosen: a point that was chosen on the last curve.
     """
     try:
         from matplotlib import rc_context
@@ -356,8 +363,10 @@ class DetScales:
     rejects (y) are normal deviates. Neither scale has a place for zero, nor the second for 100 %; so these get a place
     of their own beyond the scale.
 
-    left, right: ends of the x axis. zero_x, zero_y, all_y: the places of zero, and of 100 %. x_ticks, y_ticks: place
-    and label of each tick. small_ticks: places on the x axis between the labelled ticks.
+    - left, right: ends of the x axis.
+    - zero_x, zero_y, all_y: the places of zero, and of 100 %.
+    - x_ticks, y_ticks: place and label of each tick.
+    - small_ticks: places on the x axis between the labelled ticks.
     """
 
     def __init__(self, dets: Sequence[Det]) -> None:

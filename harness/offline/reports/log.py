@@ -132,7 +132,10 @@ def run_of(journal: JournalFile) -> EvaluationRun:
 
 
 def write_log(stream: TextIO, run: EvaluationRun, outcomes: Iterable[JournalledOutcome]) -> Figures:
-    """Writes the log, and returns its results. outcomes: in list order. OSError if the stream cannot be written."""
+    """Writes the log, and returns its results. outcomes: in list order.
+
+    Raises OSError if the stream cannot be written.
+    """
     counting = run.header.counting
     # The first line says that file names in the log are escaped.
     for name, detail in ((wake_log.NAMES, wake_log.ESCAPED), *_setting_info(run)):
@@ -359,8 +362,9 @@ def fault_lines(
 ) -> Iterator[str]:
     """Warnings about rejected files and errors.
 
-    log_text: says where the details are ("the log says"). noun: the word for a file in these lines. log: path of the
-    log if readers can open it; the first fault of each kind is then quoted. "" if they cannot.
+    - log_text: says where the details are ("the log says").
+    - noun: the word for a file in these lines.
+    - log: path of the log if readers can open it; the first fault of each kind is then quoted. "" if they cannot.
     """
     if counts.rejected_files:
         hints = {RejectReason.SHORT: " (-s min-in-vocab-duration=0 accepts them)"}

@@ -57,7 +57,9 @@ class LogSummary:
 
 def read_sums(path: Path, name: str) -> tuple[WakeLog, LineSums]:
     """A log without its events, and their sums. Memory does not grow with the log. name: name of the log in errors.
-    OSError if it cannot be read, InputError with the line if a line is invalid."""
+
+    Raises OSError if it cannot be read, InputError with the line if a line is invalid.
+    """
     sums = LineSums()
     log_entries = entries(path, name, escaped=has_escaped_names(path, name))
     return without_events(log_entries, lambda event, _: sums.add(event)), sums

@@ -100,8 +100,8 @@ def rater_figures(
 ) -> tuple[RaterFigures, ...]:
     """Counts of every rater, sorted by name. A name stands for one rater in all sessions.
 
-    gold: known answers by session and trial. matches: for each rater, whether each label (oldest first) equals the
-    consensus of the others.
+    - gold: known answers by session and trial.
+    - matches: for each rater, whether each label (oldest first) equals the consensus of the others.
     """
     rows_in_force: dict[str, list[tuple[JudgedResponse, Judgment]]] = defaultdict(list)
     rows: dict[str, list[Judgment]] = defaultdict(list)
@@ -365,8 +365,8 @@ def _program_agreement(
 ) -> tuple[list[PairAgreement], dict[str, list[bool]]]:
     """Compares programs with people: pairs, and for each program whether each label equals the consensus of the people.
 
-    judged: responses that are not gold items. labels: table of the people's labels. Each program is compared as if it
-    were the only one.
+    - judged: responses that are not gold items.
+    - labels: table of the people's labels. Each program is compared as if it were the only one.
     """
     program_pairs: list[PairAgreement] = []
     matches: dict[str, list[bool]] = {}

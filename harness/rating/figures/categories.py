@@ -225,8 +225,11 @@ def counts_as(trial: RatedTrial, figure: Figure, reading: Reading = Reading.ADMI
 
 
 def counted_share(counts: Sequence[int], totals: Sequence[int], effect: float | None) -> CountedShare:
-    """The share sum(counts) of sum(totals) responses. counts, totals: one for each query. effect: the `design_effect`
-    of repetitions."""
+    """The share sum(counts) of sum(totals) responses.
+
+    - counts, totals: one for each query.
+    - effect: the `design_effect` of repetitions.
+    """
     count, total = sum(counts), sum(totals)
     if Method.of(len(totals), total) is Method.WILSON:
         return CountedShare(count, total, wilson(count, total), wilson(count, total, SIMULTANEOUS_CONFIDENCE))

@@ -80,9 +80,11 @@ def judged_responses_of(
 ) -> tuple[JudgedResponse, ...]:
     """A session's first responses in the order of playing, judged or not.
 
-    A judgment belongs to its clip, so a trial that was run again must be judged again. rows: every judgment row of the
-    session, oldest first (`log.reader.rating_rows`), including those in the log, from `complete_rows`. with_programs:
-    whether programs count as raters, like people.
+    A judgment belongs to its clip, so a trial that was run again must be judged again.
+
+    - rows: every judgment row of the session, oldest first (`log.reader.rating_rows`), including those in the log, from
+      `complete_rows`.
+    - with_programs: whether programs count as raters, like people.
     """
     rows_by_clip: dict[tuple[str, str], list[Judgment]] = defaultdict(list)
     ids: set[str] = set()
@@ -204,8 +206,9 @@ AXES = (Grouping.VOICE, Grouping.LEVEL, Grouping.GAP, Grouping.POSITION, Groupin
 def select_rows(rows: Iterable[Judgment], raters: tuple[str, ...] = (), round_id: str | None = None) -> list[Judgment]:
     """The rows of some raters, or of one round; all by default. Keeps the order, oldest first.
 
-    raters: selects only their judgments, without adjudications; () for all. round_id: selects the rows of this round,
-    rows that change or withdraw them, and their adjudications; None for all rounds.
+    - raters: selects only their judgments, without adjudications; () for all.
+    - round_id: selects the rows of this round, rows that change or withdraw them, and their adjudications; None for all
+      rounds.
     """
     if not raters and round_id is None:
         return list(rows)

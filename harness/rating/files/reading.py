@@ -335,7 +335,8 @@ class ParsedJudgment:
 def check_row(line: int, values: dict[str, Value], categories: Mapping[str, Category]) -> ParsedJudgment:
     """Checks the values of a row against each other, and parses words. Raises WrongCell.
 
-    values: by column; they are changed. categories: the category for every accepted word, in lower case.
+    - values: by column; they are changed.
+    - categories: the category for every accepted word, in lower case.
     """
     rater = str(values.get("rater", "")).strip()
     if not rater:
@@ -480,7 +481,8 @@ def read_judgments(
 ) -> JudgmentFile:
     """Reads all rows of a file. Raises InputError or InputProblems if it is not a table of judgments.
 
-    categories: the category for every accepted word, in lower case. names: the field of each column with another name.
+    - categories: the category for every accepted word, in lower case.
+    - names: the field of each column with another name.
     """
     match file_format:
         case Format.CSV:

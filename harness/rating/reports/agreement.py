@@ -209,7 +209,11 @@ _COUNTS: tuple[Field[RaterFigures], ...] = (
 
 
 def _share_column(key: str, title: str, text: Callable[[Share], str], attribute: str = "") -> Field[RaterFigures]:
-    """A column of shares. key: its key in the JSON. attribute: that of `RaterFigures`; "" if it has the key's name."""
+    """A column of shares.
+
+    - key: its key in the JSON.
+    - attribute: that of `RaterFigures`; "" if it has the key's name.
+    """
     share_of: Callable[[RaterFigures], Share] = attrgetter(attribute or key)
     return Field(key, title, lambda rater: _share_json(share_of(rater)), lambda rater: text(share_of(rater)))
 

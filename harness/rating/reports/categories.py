@@ -166,7 +166,8 @@ def category_limits(
     """A limit on the share of a category, for each device. For correct responses it is the least share, for all other
     categories the greatest.
 
-    option: the option with the limit, for messages. bound: whether the share or an end of its interval is compared.
+    - option: the option with the limit, for messages.
+    - bound: whether the share or an end of its interval is compared.
     """
     is_minimum, name = category is Category.CORRECT, name_of(category)
     groups = report.devices()

@@ -69,7 +69,8 @@ from harness.wake.reports.figures_text import device_lines
 def replay(loudspeaker: Stimulates | None, folder: Path, clips: Mapping[str, Clip], name: str) -> str:
     """Plays a clip that a row of the log names, and stops an earlier one. Returns why it cannot be played, else "".
 
-    loudspeaker: the bench's monitor. clips: name → clip.
+    - loudspeaker: the bench's monitor.
+    - clips: name → clip.
     """
     if loudspeaker is None:
         return "the bench has no monitor; add `monitor: {driver: loudspeaker, …}` to the bench file"
@@ -229,7 +230,8 @@ class Engine:
     def _run_published(self, place: EnginePlace, log: SqliteLog, resumption: Resumption, run: int) -> Goodbye:
         """Publishes where the engine answers, and runs the session. An error ends it with a goodbye that names it.
 
-        resumption: the state after the earlier rows. run: the number of this run.
+        - resumption: the state after the earlier rows.
+        - run: the number of this run.
         """
         try:
             signal.signal(signal.SIGTERM, self._on_stop_signal)  # before a client can connect

@@ -26,8 +26,8 @@ from harness.model.frozen import frozen
 class EnginePlace:
     """A process that runs or ran a session.
 
-    started: when the process began, in clock ticks after boot; together with the pid it identifies the process.
-    socket: path of the socket on which it answers.
+    - started: when the process began, in clock ticks after boot; together with the pid it identifies the process.
+    - socket: path of the socket on which it answers.
     """
 
     folder: str
@@ -109,10 +109,12 @@ def start_engine(
 ) -> EnginePlace:
     """Starts an engine for the session in `folder`, detached from this terminal, unless one runs already.
 
-    unattended: the operator is never asked, whatever the bench says. watched: the caller will connect to it.
+    - unattended: the operator is never asked, whatever the bench says.
+    - watched: the caller will connect to it.
 
     Raises EngineError when the engine ends or does not answer within `within_s`, with its last output. Ctrl-C while
-    this waits stops the engine, and raises EngineError too. InputError if the path is not UTF-8, as all messages are.
+    this waits stops the engine, and raises EngineError too. Raises InputError if the path is not UTF-8, as all messages
+    are.
     """
     session = SessionFolder(folder).demand()
     if (place := find(folder)) is not None:

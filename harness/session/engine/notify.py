@@ -44,8 +44,9 @@ MAX_WAITING = 50
 class SessionSnapshot:
     """State of a session when a message is sent.
 
-    planned, finished: numbers of trials. outcomes: (outcome, number of finished trials). lines: the results, for
-    people.
+    - planned, finished: numbers of trials.
+    - outcomes: (outcome, number of finished trials).
+    - lines: the results, for people.
     """
 
     planned: int = 0
@@ -221,7 +222,8 @@ def _post(notify: Notify, message_json: bytes) -> None:
 class Notifier:
     """Sends the messages of one run. Each way of delivery has its own thread, so none delays the run or another way.
 
-    snapshot: returns state and results of the session; called on those threads. note: writes a note into the log.
+    - snapshot: returns state and results of the session; called on those threads.
+    - note: writes a note into the log.
     """
 
     def __init__(

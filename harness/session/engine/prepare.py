@@ -148,11 +148,12 @@ def refuse_unspeakable(scenario: Scenario) -> None:
 def _refuse_unrenderable(
     scenario: Scenario, recipes: Iterable[tuple[str, StimulusRecipe, object]], *, languages: bool = True
 ) -> None:
-    """Renders the first of each kind of recipe. Raises the problem with the one that fails, or InputProblems with
-    several.
+    """Renders the first of each kind of recipe.
 
-    recipes: (trial, recipe, kind). If the first of a kind can be rendered, so can the others.
-    languages: whether the recipes name the language that will be used; otherwise it may be the device's.
+    Raises the problem with the one that fails, or InputProblems with several.
+
+    - recipes: (trial, recipe, kind). If the first of a kind can be rendered, so can the others.
+    - languages: whether the recipes name the language that will be used; otherwise it may be the device's.
     """
     renders, tried_kinds = renderer(), set[object]()
     problems: list[InputError] = []
@@ -232,8 +233,9 @@ def prepare(
 ) -> Path:
     """Creates a session's folder, with the plan as the first row of its log. Nothing is played. Returns the folder.
 
-    seed: seed of the order and of simulated parts; None takes the scenario's. operator: replaces the bench's value.
-    demand: a further check, which raises an error if the bench lacks something, before there is a folder.
+    - seed: seed of the order and of simulated parts; None takes the scenario's.
+    - operator: replaces the bench's value.
+    - demand: a further check, which raises an error if the bench lacks something, before there is a folder.
 
     Raises InputError, InputProblems, PluginError or VoiceError when something is wrong. Raises UnmetNeed when the bench
     lacks what the scenario needs. Raises DeviceError when the host lacks a device that the bench names.

@@ -75,7 +75,11 @@ class _AttemptReports:
 
 @frozen
 class _ReportedEffect:
-    """The effect according to the device's reports. outcome: None if no report counts. evidence: what it reported."""
+    """The effect according to the device's reports.
+
+    - outcome: None if no report counts.
+    - evidence: what it reported.
+    """
 
     outcome: EffectOutcome | None
     evidence: str
@@ -165,7 +169,11 @@ class EffectRows:
         return answers
 
     def evidence(self, later: Iterable[Entry] = (), zone: tzinfo | None = None) -> dict[AttemptKey, EffectEvidence]:
-        """Evidence of each effect. later: as for `answers`. zone: time zone for times of day; None: this host's."""
+        """Evidence of each effect.
+
+        - later: as for `answers`.
+        - zone: time zone for times of day; None: this host's.
+        """
         answers = self.answers(later)
         evidence_by_key: dict[AttemptKey, EffectEvidence] = {}
         if not (self._has_checks or answers):

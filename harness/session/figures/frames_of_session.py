@@ -22,11 +22,12 @@ Groups = tuple[tuple[str, str], ...]
 class SessionCorpora:
     """The trials that expect intents and slots, as two corpora.
 
-    gold, predicted: an utterance for each trial for which it is known what the device understood, in the same order and
-    with the same ids. For a device that stayed silent, the prediction has no intents and no slots.
-    unknown: ids of trials that tested the device, but without evidence of what it understood. They are in neither
-    corpus. An operator's yes or no is not such evidence.
-    trials: the trials of both corpora by id, with the expected values as written, and the rule that normalises values.
+    - gold, predicted: an utterance for each trial with evidence of what the device understood, in the same order and
+      with the same ids. For a device that stayed silent, the prediction has no intents and no slots.
+    - unknown: ids of trials that tested the device, but without evidence of what it understood. They are in neither
+      corpus. An operator's yes or no is not such evidence.
+    - trials: the trials of both corpora by id, with the expected values as written, and the rule that normalises
+      values.
     """
 
     gold: Corpus

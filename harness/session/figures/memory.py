@@ -48,7 +48,11 @@ class Pair:
 
 @frozen
 class WaitLevel:
-    """The pairs with the same wait. shown: share that showed memory. fitted: that share by the isotonic estimate."""
+    """The pairs with the same wait.
+
+    - shown: share that showed memory.
+    - fitted: that share by the isotonic estimate.
+    """
 
     wait_s: float
     shown: Share
@@ -66,9 +70,9 @@ class WaitLevel:
 class MemoryLength:
     """The wait at which half of the pairs show memory, in seconds.
 
-    bracket: waits between which the estimate crosses one half. The upper end is None if that is beyond the longest
-    wait, and the lower end is 0 if it is before the shortest.
-    interval: the 95 % interval, with ends as in `bracket`.
+    - bracket: waits between which the estimate crosses one half. The upper end is None if that is beyond the longest
+      wait, and the lower end is 0 if it is before the shortest.
+    - interval: the 95 % interval, with ends as in `bracket`.
     """
 
     bracket: tuple[float, float | None]

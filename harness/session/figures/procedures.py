@@ -75,7 +75,8 @@ def condition_of(trial: Trial) -> CallCondition:
 class ClauseResult:
     """The result of a session for a clause.
 
-    value: the result in words. holds: None if there is no limit, or nothing to compare with it.
+    - value: the result in words.
+    - holds: None if there is no limit, or nothing to compare with it.
     """
 
     value: str
@@ -253,8 +254,9 @@ def _count_result(
 ) -> ClauseResult:
     """The result of a clause that limits a count in a whole test.
 
-    played: how many times the test was played, 1 or more if it is complete; a longer one may have more. needed: the
-    size of the test, in words. tolerance: a test that is this much shorter is complete.
+    - played: how many times the test was played, 1 or more if it is complete; a longer one may have more.
+    - needed: the size of the test, in words.
+    - tolerance: a test that is this much shorter is complete.
     """
     if count > max_count * max(1.0, played) + _ROUNDING:
         return ClauseResult(value, False)

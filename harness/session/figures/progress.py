@@ -234,8 +234,8 @@ def _size(trial: Trial) -> float:
 class CheckCount:
     """The results of one check of the bench.
 
-    ok, warned, refused: number of times that it had this result. last_wrong: what it reported when it last warned or
-    refused; "" if it never has.
+    - ok, warned, refused: number of times that it had this result.
+    - last_wrong: what it reported when it last warned or refused; "" if it never has.
     """
 
     check: str

@@ -152,7 +152,11 @@ class TakeProgress:
 
 @frozen
 class TrialProgress:
-    """One planned trial. takes: oldest first. rerun_asked: whether another take will follow."""
+    """One planned trial.
+
+    - takes: oldest first.
+    - rerun_asked: whether another take will follow.
+    """
 
     trial: Trial
     takes: tuple[TakeProgress, ...] = ()
@@ -388,9 +392,14 @@ class AttemptTranscript:
 
 @frozen
 class TranscribedTrial:
-    """One trial with one device. first: its first attempt that tests the device. final: the one that decided it.
+    """One trial with one device.
 
-    For a command, both are its only attempt. final: None if the attempt that decided was interrupted.
+    - first: its first attempt that tests the device.
+    - final: the one that decided it.
+
+    For a command, both are its only attempt.
+
+    - final: None if the attempt that decided was interrupted.
     """
 
     trial: Trial

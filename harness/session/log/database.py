@@ -54,9 +54,10 @@ class SqliteLog:
     When the file is deleted, moved or replaced, all rows go to the rescue file of the folder. From then on `append`
     raises LogError. `restore_rescued_log` makes that file the log.
 
-    now_s: the session's monotonic clock. wall_s: Unix time. on_commit: called on the writer's thread for each row,
-    in order, after its commit; must not block. Raises LogError if the folder has another writer, or its log cannot be
-    opened.
+    - now_s: the session's monotonic clock.
+    - wall_s: Unix time.
+    - on_commit: called on the writer's thread for each row, in order, after its commit; must not block. Raises LogError
+      if the folder has another writer, or its log cannot be opened.
     """
 
     def __init__(

@@ -219,9 +219,11 @@ def check_file(
 ) -> CheckedFile:
     """Reads all rows of a file, and checks them. Raises LogError when the file does not have the format `content`.
 
-    is_kept: whether to return a record. may_be_blank: whether an empty file is accepted. first: the hash with which its
-    chain begins. tied: whether a chain that does not begin there, or a missing chain, is damage; otherwise an earlier
-    version may have written the file.
+    - is_kept: whether to return a record.
+    - may_be_blank: whether an empty file is accepted.
+    - first: the hash with which its chain begins.
+    - tied: whether a chain that does not begin there, or a missing chain, is damage; otherwise an earlier version may
+      have written the file.
     """
     damage: list[str] = []
     seal = None
@@ -330,7 +332,8 @@ def combine_findings(
 ) -> LogFindings:
     """The findings on files of rows that belong together.
 
-    damage: all damage, including that of the files. notes: further ones, which follow those of the files.
+    - damage: all damage, including that of the files.
+    - notes: further ones, which follow those of the files.
     """
     file_notes = [f"{file.name}: {note}" for file in files for note in file.notes]
     return LogFindings(
@@ -403,7 +406,9 @@ def removals(folder: Path) -> dict[str, str]:
 class Redaction:
     """The parts of a clip that were silenced.
 
-    spans_s: (start, end) in seconds. sha256: hash of the changed file. what: when, who and why, to end a sentence.
+    - spans_s: (start, end) in seconds.
+    - sha256: hash of the changed file.
+    - what: when, who and why, to end a sentence.
     """
 
     spans_s: tuple[tuple[float, float], ...]

@@ -129,7 +129,9 @@ class BenchPart:
 class SimulatedLoudspeaker(BenchPart):
     """A loudspeaker, which can play, be stopped, refuse to play, and be cut off.
 
-    refuses: how often it will refuse. slow_s: how much later its sounds begin. gap_s: a gap in its next sound.
+    - refuses: how often it will refuse.
+    - slow_s: how much later its sounds begin.
+    - gap_s: a gap in its next sound.
     """
 
     def __init__(self, id: str, room: SimulatedRoom) -> None:
@@ -481,7 +483,11 @@ class Board(BenchPart):
             self._wake(why, play_id)
 
     def _wake(self, why: str, play_id: str) -> None:
-        """Wakes, and reports it. why: "phrase", "double" or "false". play_id: the sound to which it wakes, or ""."""
+        """Wakes, and reports it.
+
+        - why: "phrase", "double" or "false".
+        - play_id: the sound to which it wakes, or "".
+        """
         now_s, error_s = self.room.now_s(), self.traits.error_s
         stated_s = now_s + self._reports.uniform(-error_s, error_s)
         event = {"device": self.name, "at_s": now_s, "stated_s": stated_s, "error_s": error_s, "why": why,

@@ -55,7 +55,8 @@ class DeviceTraits:
 class Phrases:
     """What is said in a sound, in seconds from its first sample.
 
-    wake_s: (start, end) of each wake phrase. query_s: start and end of the query; None without one.
+    - wake_s: (start, end) of each wake phrase.
+    - query_s: start and end of the query; None without one.
     """
 
     trial: Trial

@@ -91,7 +91,7 @@ class Ambiences:
         """Samples at rate_hz, shape (round(duration_s · rate_hz),); the same ambience gives the same samples.
 
         A recording is set to the active speech level as a whole file, so that a quiet passage stays quiet. Noise has
-        that RMS level, or an A-weighted one. Sound that would clip is turned down as a whole. InputError for an
+        that RMS level, or an A-weighted one. Sound that would clip is turned down as a whole. Raises InputError for an
         unreadable or silent recording.
         """
         count = round(ambience.duration_s * rate_hz)

@@ -236,7 +236,7 @@ class Renderer:
         return hashlib.sha256(self._canonical_json(recipe).encode()).hexdigest()
 
     def voice(self, engine: str) -> Voice:
-        """The engine of that name, constructed once; PluginError if there is none."""
+        """The engine of that name, constructed once. Raises PluginError if there is none."""
         with self._lock:
             if engine not in self._voices:
                 self._voices[engine] = load(Group.VOICES, engine)()
@@ -470,7 +470,7 @@ class Renderer:
 
 
 def _check_ranges(recipe: StimulusRecipe) -> None:
-    """InputError that names all settings that are out of range."""
+    """Raises InputError that names all settings that are out of range."""
     problems = [
         f"{name} {exact(value)} is out of range ({exact(low)} to {exact(high)})"
         for name, value, low, high in (

@@ -38,8 +38,8 @@ _SHARES: dict[Pattern, float] = {
 def apply_room(waveform: Waveform, placement: Placement) -> Waveform:
     """A sound as the device hears it: longer by the reverberation, and without the delay of the direct sound.
 
-    In a box, the direct sound 1 m away has the level of the waveform. InputError if there is no sound from there,
-    PluginError without the extra `rooms`.
+    In a box, the direct sound 1 m away has the level of the waveform. Raises InputError if there is no sound from
+    there, PluginError without the extra `rooms`.
     """
     if placement.problem:
         raise InputError(placement.problem, remedy="Correct `rooms`, `distance_m` or `angle_deg`")
@@ -114,7 +114,8 @@ def _fit_walls(size_m: tuple[float, float, float], rt60_s: float) -> tuple[float
     """Absorption of the walls and order of the reflections at which the room has that reverberation time.
 
     A box of mirror images has up to twice the time of Sabine's formula. So the absorption is fitted to the decay (T30)
-    at three places. In a long room, it depends on the place. InputError if none fits, or memory does not suffice.
+    at three places. In a long room, it depends on the place. Raises InputError if none fits, or memory does not
+    suffice.
     """
     if not rt60_s:
         return 1.0, 0

@@ -38,10 +38,14 @@ _HEADER_EXAMPLE = "Begin the list with the header `audio,text`, or `audio,refere
 
 
 def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
-    """The texts of a list. Their ids are the names of the audio files as written. InputProblems with all its mistakes.
+    """The texts of a list. Their ids are the names of the audio files as written.
+
+    Raises InputProblems with all its mistakes.
 
     Text files are looked up in the list's folder, then in the current one, and their lines are joined.
-    encoding: that of the list and of the text files. may_be_empty: see read_trn.
+
+    - encoding: that of the list and of the text files.
+    - may_be_empty: see read_trn.
     """
     text = read_text(path, encoding, may_be_empty=may_be_empty)
     problems = Problems(str(path))
@@ -83,8 +87,10 @@ _KALDI_EXAMPLE = "Begin each line with the id of the utterance: utt1 turn on the
 
 
 def read_kaldi(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
-    """The transcripts of a file such as `text` of Kaldi: an id and its words in each line. InputProblems with all its
-    mistakes."""
+    """The transcripts of a file such as `text` of Kaldi: an id and its words in each line.
+
+    Raises InputProblems with all its mistakes.
+    """
     utterances = UtteranceLines(str(path))
     for number, line in enumerate(read_text(path, encoding, may_be_empty=may_be_empty).split("\n"), 1):
         if fields := line.split():
@@ -101,7 +107,7 @@ _OBJECT_EXAMPLE = 'Put one object on each line: {"id": "utt1", "text": "turn on 
 def read_json_lines(
     path: Path, encoding: str | None = None, *, may_be_empty: bool = False, reference: Path | None = None
 ) -> Transcripts:
-    """The transcripts of JSON lines, such as a NeMo manifest; InputProblems with all its mistakes.
+    """The transcripts of JSON lines, such as a NeMo manifest. Raises InputProblems with all its mistakes.
 
     reference: see read_transcripts. If any line has a key for the hypothesis, such as `pred_text`, then a line that has
     only the reference has no hypothesis.
@@ -195,7 +201,7 @@ _CATEGORY = declaration("CATEGORY")
 
 
 def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = False) -> Groupings:
-    """The groupings of a list; InputProblems with all its mistakes.
+    """The groupings of a list. Raises InputProblems with all its mistakes.
 
     The column `id` may stand anywhere. Each other column is a grouping, and its fields are labels, empty for none.
     case_counts: whether ids that differ only in case are different, as the names of audio files in lists are.
@@ -248,7 +254,9 @@ def read_labels(
 ) -> Groupings | None:
     """Groupings from the labels of an stm file: one for each position in `<o,f0,male>`. None without labels.
 
-    references: the transcripts that `read_pair` made of the file. taken: names that groupings must not have.
+    - references: the transcripts that `read_pair` made of the file.
+    - taken: names that groupings must not have.
+
     The file declares the names of groupings (`;; CATEGORY`) and the titles of labels (`;; LABEL`). Labels compare
     without case. A label that is not declared is its own title.
     """
@@ -278,7 +286,7 @@ def read_labels(
 
 
 def refuse_other_list(groups: Groupings, references: Transcripts) -> None:
-    """InputError if no id of a list is that of a reference: the list then belongs to other utterances."""
+    """Raises InputError if no id of a list is that of a reference: the list then belongs to other utterances."""
     reference_ids = {id_.lower() for id_ in references.ids}
     if not any(id_.lower() in reference_ids for id_ in groups.ids):
         problem = f"no id in this list matches a reference: the first is {shown(groups.ids[0])}"
@@ -297,8 +305,11 @@ def _label_titles(segments: Segments) -> dict[str, str]:
 
 
 def _grouping_name(declared: str, place: int, names: Collection[str]) -> str:
-    """The name of the grouping of labels in a position. declared: title of its category. names: those of others, from
-    which it must differ."""
+    """The name of the grouping of labels in a position.
+
+    - declared: title of its category.
+    - names: those of others, from which it must differ.
+    """
     name = _single_spaced(declared)
     # A category is often declared by its number alone.
     title = name if name and not name.isdigit() else f"label {place + 1}"

@@ -53,8 +53,9 @@ class MappingRule(NamedTuple):
 class WordMapping:
     """The rules of a file for one kind of input.
 
-    name: name of the mapping, shown with results. rules: in the order of the file, by the first character of the text
-    that they replace. case_counts: if False, texts and rules are compared in capitals.
+    - name: name of the mapping, shown with results.
+    - rules: in the order of the file, by the first character of the text that they replace.
+    - case_counts: if False, texts and rules are compared in capitals.
     """
 
     name: str
@@ -101,7 +102,7 @@ def read_mapping(
     form: TranscriptFormat = TranscriptFormat.TRN,
     side: MappedSide | None = None,
 ) -> WordMapping:
-    """The rules of a file for texts of a format and a side; InputProblems with all its mistakes.
+    """The rules of a file for texts of a format and a side. Raises InputProblems with all its mistakes.
 
     Rules below `;; INPUT_DEPENDENT_APPLICATION = "REGEX"` apply if the expression matches in the name of the format or
     in that of the side.

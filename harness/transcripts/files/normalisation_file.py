@@ -54,7 +54,7 @@ class NormalisationKeys(Keys):
 
 
 def load_normalisation(path: Path, language: str = ENGLISH) -> Rewriting:
-    """The normalisation in a file. InputProblems with all its mistakes; InputError if it is not YAML.
+    """The normalisation in a file. Raises InputProblems with all its mistakes. Raises InputError if it is not YAML.
 
     language: BCP 47 code of the language in which SPOKEN reads the pairs.
     """

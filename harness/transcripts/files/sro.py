@@ -100,7 +100,7 @@ def _hashes(ids: Sequence[str]) -> Hashes:
 
 
 def read_sro(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
-    """The transcripts of a .sro file, still in its conventions; InputProblems with all its mistakes.
+    """The transcripts of a .sro file, still in its conventions. Raises InputProblems with all its mistakes.
 
     Texts keep their spaces, so that errors found in them later still have the columns of the file. An id has two or
     more characters: `(1)` and `(1 what date)` are edit cues. may_be_empty: see read_trn.

@@ -42,8 +42,11 @@ def seconds(text: str) -> float | None:
 
 
 def checked_time(problems: Problems, number: int, line: str, field: int, label: str, text: str) -> float | None:
-    """As `seconds`. Adds a problem if the field is not a time. field: index of the field in the line. label: name of
-    the field in the problem."""
+    """As `seconds`. Adds a problem if the field is not a time.
+
+    - field: index of the field in the line.
+    - label: name of the field in the problem.
+    """
     value = seconds(text)
     if value is None:
         problems.add(number, column_of(line, field), f"{label} {shown(text)} is not a number of seconds", _SECONDS)
@@ -84,12 +87,16 @@ _NO_CONFIDENCE = "NA"
 def read_ctm(
     path: Path, encoding: str | None = None, *, may_be_empty: bool = False, in_order: bool = True
 ) -> tuple[TimedWord, ...]:
-    """The words of a ctm file, in its order; InputProblems with all its mistakes.
+    """The words of a ctm file, in its order. Raises InputProblems with all its mistakes.
 
-    Files and channels may come in any order. in_order: whether the words of each must come in the order of their
-    starts, as cutting them by segments requires. may_be_empty: see read_trn.
-    A 7th column is the type of the word, or a number as ROVER writes it, which is ignored; an 8th is the speaker.
-    A duration may be negative, as for sclite.
+    Files and channels may come in any order.
+
+    - in_order: whether the words of each must come in the order of their starts, as cutting them by segments requires.
+    - may_be_empty: see read_trn.
+
+    A 7th column is the type of the word, or a number as ROVER writes it, which is ignored; an 8th is the speaker. A
+    duration may be negative, as for sclite.
+
     Alternatives between <ALT_BEGIN>, <ALT> and <ALT_END> become one word `{ a / b c / @ }`. Its times are those of the
     word with the latest midpoint, so that it belongs to one segment.
     """
@@ -259,11 +266,13 @@ class Segments:
 
 
 def read_stm(path: Path, encoding: str | None = None, *, in_order: bool = True, may_be_empty: bool = False) -> Segments:
-    """The segments of an stm file and the labels that it declares; InputProblems with all its mistakes.
+    """The segments of an stm file and the labels that it declares. Raises InputProblems with all its mistakes.
 
-    Files and channels may come in any order. in_order: whether the segments of each must come in the order of their
-    begins. Names of speakers that differ only in case are one speaker, spelt as at the first occurrence.
-    may_be_empty: see read_trn.
+    Files and channels may come in any order.
+
+    - in_order: whether the segments of each must come in the order of their begins. Names of speakers that differ only
+      in case are one speaker, spelt as at the first occurrence.
+    - may_be_empty: see read_trn.
     """
     text = read_text(path, encoding, may_be_empty=may_be_empty)
     problems = Problems(str(path))
@@ -335,7 +344,7 @@ _SEGLST_TEXTS, _SEGLST_TIMES = ("session_id", "speaker", "words"), ("start_time"
 
 
 def read_seglst(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Segments:
-    """The segments of a segLST file; InputProblems with all its mistakes. Speakers: as for read_stm."""
+    """The segments of a segLST file. Raises InputProblems with all its mistakes. Speakers: as for read_stm."""
     text = read_text(path, encoding)
     problems = Problems(str(path))
     segments: list[Segment] = []

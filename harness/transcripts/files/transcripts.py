@@ -35,7 +35,7 @@ KALDI_NAME = "text"
 
 
 def format_of(path: Path, option: str = EITHER) -> Format:
-    """The format that a file's suffix names, in any case; InputError if it names none.
+    """The format that a file's suffix names, in any case. Raises InputError if it names none.
 
     option: the command-line option with which the user can name the format.
     """
@@ -61,7 +61,7 @@ _NO_ID = re.compile("[ \t)]")
 
 
 def read_trn(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
-    """The transcripts of a trn file; InputProblems with all its mistakes.
+    """The transcripts of a trn file. Raises InputProblems with all its mistakes.
 
     may_be_empty: whether a file without transcripts is allowed, as a recogniser that crashed may leave one.
     """
@@ -143,7 +143,7 @@ def _are_ids(ids: Sequence[str]) -> bool:
 
 
 def split_by_line(text: str, file: str, *, may_be_empty: bool = False) -> tuple[list[str], list[str], list[int]]:
-    """Does the work of `split_tidy_text`, but line by line. InputProblems with all mistakes."""
+    """Does the work of `split_tidy_text`, but line by line. Raises InputProblems with all mistakes."""
     utterances = UtteranceLines(file)
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip(" \t") or line.lstrip(" \t").startswith(COMMENT):
@@ -189,7 +189,7 @@ def speaker_scheme(scheme: str) -> SpeakersOf:
     wsj: the first three characters. sp: every utterance is its own speaker. none: there are no speakers.
     A regular expression is searched in the id, and its first group is the speaker. Other schemes give speakers in lower
     case, since ids that differ only in case are one. "" if a scheme finds no speaker.
-    InputError for any other text, and if a regular expression takes too long on an id.
+    Raises InputError for any other text, and if a regular expression takes too long on an id.
     """
     if len(scheme) > 2 and scheme.startswith("/") and scheme.endswith("/"):
         speaker_of = _speaker_by_expression(scheme)
@@ -264,11 +264,13 @@ def read_transcripts(
     may_be_empty: bool = False,
     reference: Path | None = None,
 ) -> Transcripts:
-    """The transcripts of a file whose utterances have ids; InputProblems with all its mistakes.
+    """The transcripts of a file whose utterances have ids. Raises InputProblems with all its mistakes.
 
-    format: None for that of the file's suffix. encoding: None for UTF-8, with or without a byte order mark.
-    may_be_empty: see read_trn. reference: the file of the references if hypotheses are read (JSON lines may contain
-    both); None if references are read.
+    - format: None for that of the file's suffix.
+    - encoding: None for UTF-8, with or without a byte order mark.
+    - may_be_empty: see read_trn.
+    - reference: the file of the references if hypotheses are read (JSON lines may contain both); None if references are
+      read.
     """
     match format or format_of(path):
         case Format.TRN:
@@ -293,7 +295,9 @@ def read_pair(
     hypothesis_format: Format | None = None,
     encoding: str | None = None,
 ) -> tuple[Transcripts, Transcripts]:
-    """A reference and a hypothesis with ids by which they can be paired; InputError for formats that cannot be paired.
+    """A reference and a hypothesis with ids by which they can be paired.
+
+    Raises InputError for formats that cannot be paired.
 
     Two files with ids are paired by them, in any mixture of formats. Ids that differ only in case are one, spelt as in
     the reference.
@@ -329,7 +333,7 @@ def in_order(segments: Segments) -> Segments:
 
 
 def read_segments(path: Path, form: Format, encoding: str | None = None, *, may_be_empty: bool = False) -> Segments:
-    """The segments of an stm or segLST file, sorted by their begins; InputError with all its mistakes."""
+    """The segments of an stm or segLST file, sorted by their begins. Raises InputError with all its mistakes."""
     match form:
         case Format.STM:
             return in_order(read_stm(path, encoding, in_order=False, may_be_empty=may_be_empty))
@@ -462,8 +466,8 @@ def _join_words(words: Sequence[TimedWord]) -> str:
 
 
 def _refuse_unknown_places(words: Sequence[TimedWord], places: Set[tuple[str, str]], file: str) -> None:
-    """InputError for words of a file or channel that the reference does not have: it is most likely spelt differently
-    there. places: file and channel of all references."""
+    """Raises InputError for words of a file or channel that the reference does not have: it is most likely spelt
+    differently there. places: file and channel of all references."""
     problems = Problems(file)
     unknown_places: set[tuple[str, str]] = set()
     for word in words:

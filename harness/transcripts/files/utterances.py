@@ -19,8 +19,11 @@ class UtteranceLines:
         self._first: dict[str, int] = {}
 
     def add(self, line: int, id_: str, text: str, caseless: str, column: int = 1) -> None:
-        """Adds an utterance. caseless: form of its id in which ids are compared. column: where the id begins in its
-        line."""
+        """Adds an utterance.
+
+        - caseless: form of its id in which ids are compared.
+        - column: where the id begins in its line.
+        """
         if (first_line := self._first.setdefault(caseless, line)) != line:
             self.problems.add(line, column, *repetition(id_, first_line))
             return
@@ -29,8 +32,11 @@ class UtteranceLines:
         self._lines.append(line)
 
     def columns(self, example: str, *, may_be_empty: bool) -> tuple[list[str], list[str], list[int]]:
-        """Ids, texts and line numbers. InputProblems if there are problems, or no utterances in a file that may not be
-        empty. example: a correct line, for the remedy."""
+        """Ids, texts and line numbers.
+
+        Raises InputProblems if there are problems, or no utterances in a file that may not be empty. example: a correct
+        line, for the remedy.
+        """
         self.problems.demand(self._ids or may_be_empty, "the file has no transcripts", example)
         return self._ids, self._texts, self._lines
 

@@ -63,7 +63,11 @@ class AlignedColumn:
 
 @frozen
 class AlignedBlock:
-    """Columns to be drawn. labels: names of the hypotheses. left_out: number of columns that are not drawn."""
+    """Columns to be drawn.
+
+    - labels: names of the hypotheses.
+    - left_out: number of columns that are not drawn.
+    """
 
     labels: tuple[str, ...]
     columns: tuple[AlignedColumn, ...]
@@ -138,7 +142,11 @@ MAX_STEPS_OF_PAGE = 150_000
 
 class ShownUtterances:
     """The utterances of all scorings, by id. `ids` has those of the first scoring, then those that only later ones
-    have. max_utterances: most utterances to show. steps_each: most words to show of each."""
+    have.
+
+    - max_utterances: most utterances to show.
+    - steps_each: most words to show of each.
+    """
 
     def __init__(self, scorings: Sequence[Scoring], max_utterances: int, steps_each: int) -> None:
         self._scorings = scorings
@@ -203,7 +211,7 @@ MAX_NAME_CHARS = 200
 
 
 def write_html(systems: Sequence[SourcedScoring], path: Path, *, title: str, references: str = "") -> None:
-    """Writes the page, completely or not at all; LogError if it cannot be written."""
+    """Writes the page, completely or not at all. Raises LogError if it cannot be written."""
     write_atomically(path, page(systems, title, references).encode("utf-8"))
 
 
@@ -212,8 +220,8 @@ def page(
 ) -> str:
     """The page on one or several systems, as HTML; ValueError without any.
 
-    references: name of the file of references. max_utterances: only this many of the worst utterances are shown; the
-    page states how many are not.
+    - references: name of the file of references.
+    - max_utterances: only this many of the worst utterances are shown; the page states how many are not.
     """
     if not systems:
         raise ValueError("a page needs at least one scoring")
@@ -281,7 +289,9 @@ def _utterance_row(
 ) -> dict[str, Any]:
     """The data of an utterance in the page; its counts are of all systems together.
 
-    position: in the order of the references. system_indices: of the systems that have it.
+    - position: in the order of the references.
+    - system_indices: of the systems that have it.
+
     Its `kinds` has the letters of its errors, M if a hypothesis is missing, and 0 if there are none.
     """
     labels = [systems[index]["label"] for index in system_indices]

@@ -96,9 +96,10 @@ def report(
 ) -> Iterator[str]:
     """The lines on one system. Its summary and groups come last, so that a terminal still shows them.
 
-    alignments: which utterances to show word by word; None for none. confusions_listed: most rows of each table of
-    confusions, 0 for all; None for no tables. width: of a line, in characters. colour: whether to write the codes of a
-    terminal.
+    - alignments: which utterances to show word by word; None for none.
+    - confusions_listed: most rows of each table of confusions, 0 for all; None for no tables.
+    - width: of a line, in characters.
+    - colour: whether to write the codes of a terminal.
     """
     scoring = sourced.scoring
     if alignments is not None:
@@ -117,10 +118,11 @@ def report(
 
 
 def sections(sourced: SourcedScoring, width: int, max_ids: int = 5, scale: float | None = None) -> Iterator[Section]:
-    """The results of a system. width: of a line, in characters. max_ids: number of ids that are listed in a note that
-    counts utterances.
+    """The results of a system.
 
-    scale: the value at which the plots of groups end; None for the highest end of the system's intervals.
+    - width: of a line, in characters.
+    - max_ids: number of ids that are listed in a note that counts utterances.
+    - scale: the value at which the plots of groups end; None for the highest end of the system's intervals.
     """
     yield Section(
         "speakers", "Speakers", (summary(sourced.scoring), notes(sourced.scoring, sourced.interval, width, max_ids))
@@ -260,7 +262,11 @@ def wer_in_words(counts: WordCounts, interval: Interval | None, unit: TextUnit =
 
 
 def _list_ids(count: int, ids: Sequence[str], width: int, max_ids: int) -> str:
-    """A number of utterances, and the first of their ids. width: of a line, in characters. max_ids: most ids."""
+    """A number of utterances, and the first of their ids.
+
+    - width: of a line, in characters.
+    - max_ids: most ids.
+    """
     if not count:
         return "0"
     id_width = min(_MAX_ID_COLUMNS, max(8, (width - 40) // max_ids))

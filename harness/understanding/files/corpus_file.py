@@ -29,7 +29,7 @@ _SPLIT_ORDER = ("train", "dev", "valid", "validation", "test")
 
 
 def corpus_format_of(path: Path, name: str = "", option: str | None = None) -> CorpusFormat:
-    """The format of a file by its suffix, or of a folder by its files. InputError if neither determines it.
+    """The format of a file by its suffix, or of a folder by its files. Raises InputError if neither determines it.
 
     - name: name of the file in messages; "" for its path.
     - option: the option that sets the format, for remedies; None if the command has none.
@@ -76,7 +76,7 @@ _FOLDER_LAYOUT = (
 def splits_of(folder: Path, file_format: CorpusFormat) -> dict[str, Path]:
     """The splits of a folder by name, with train, dev and test first: folders with seq.in, or files of the format.
 
-    OSError if the folder cannot be read.
+    Raises OSError if the folder cannot be read.
     """
     if file_format is CorpusFormat.BIO:
         splits = {path.name: path for path in folder.iterdir() if (path / SEQ_IN).exists()}
@@ -99,7 +99,7 @@ def read_corpus(
     name: str = "",
     option: str | None = None,
 ) -> Corpus:
-    """The utterances of a file, of a folder, or of one split of a folder. InputError, InputProblems.
+    """The utterances of a file, of a folder, or of one split of a folder. Raises InputError, InputProblems.
 
     - format: None if the suffix or the files of the folder determine it.
     - split: train, dev (or valid), test, or any other. None for all; each utterance then has a group `split`.
@@ -219,7 +219,7 @@ def _as_utterances(transcripts: Transcripts, name: str) -> list[Utterance]:
 
 
 def _refuse_duplicate_ids(utterances: list[Utterance]) -> None:
-    """InputError for an id that occurs in two splits."""
+    """Raises InputError for an id that occurs in two splits."""
     first_by_id: dict[str, Utterance] = {}
     for utterance in utterances:
         if (original := first_by_id.setdefault(utterance.id, utterance)) is not utterance:

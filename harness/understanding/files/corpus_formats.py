@@ -46,7 +46,7 @@ LABEL = "label"
 def numbered_lines(path: Path, name: str, problems: Problems) -> Iterator[str | None]:
     """The lines without their ends, in order. A line that is not text is None, and is added to `problems`.
 
-    name: name of the file in messages. InputError if it cannot be read.
+    name: name of the file in messages. Raises InputError if it cannot be read.
     """
     place = Place(name)
     try:
@@ -77,7 +77,7 @@ _FILE_ENDED = object()
 
 
 def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[Utterance]:
-    """The utterances of one folder. InputProblems with every mistake in its files.
+    """The utterances of one folder. Raises InputProblems with every mistake in its files.
 
     - name: name of the folder in messages.
     - split: becomes the group `split`, and precedes the line number in each id (`train/17`). None: the id is only the
@@ -195,7 +195,7 @@ _CSV_EXAMPLE = "Begin with the header `id,intent`, then add a row for each utter
 
 
 def read_intents_csv(text: str, name: str) -> list[Utterance]:
-    """The utterances of a CSV file of intents. text: its content. InputProblems with every mistake in it."""
+    """The utterances of a CSV file of intents. text: its content. Raises InputProblems with every mistake in it."""
     problems = Problems(name)
     rows = iter(CsvRows.of(text, problems, separator_of(name)))
     line, header_fields = next(rows, (1, [""]))
@@ -297,7 +297,7 @@ class _LineError(Exception):
 
 
 def read_jsonl(path: Path, name: str) -> list[Utterance]:
-    """The utterances of a JSONL file. Blank lines are skipped. InputProblems with every mistake in it."""
+    """The utterances of a JSONL file. Blank lines are skipped. Raises InputProblems with every mistake in it."""
     problems = Problems(name)
     decoder = json.JSONDecoder(object_pairs_hook=_refuse_duplicate_keys, parse_constant=_refuse_constant)
     utterances: list[Utterance] = []
@@ -341,7 +341,7 @@ def _decode(decoder: json.JSONDecoder, line: str) -> dict[str, Any]:
 
 
 def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object as a mapping. _LineError if a key occurs twice."""
+    """A JSON object as a mapping. Raises _LineError if a key occurs twice."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
@@ -355,7 +355,10 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _read_utterance(entry: dict[str, Any], place: Place, strings: dict[str, str]) -> Utterance:
-    """The utterance of one line. _LineError for a mistake. strings: equal words and tags share one object in it."""
+    """The utterance of one line.
+
+    Raises _LineError for a mistake. strings: equal words and tags share one object in it.
+    """
     _refuse_unknown_keys(entry, KEYS)
     id_ = _read_text(entry.get("id"), "id")
     if not id_.strip():

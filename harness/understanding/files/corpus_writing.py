@@ -20,7 +20,8 @@ from harness.understanding.tag_chunks import OUTSIDE, chunks
 def tags_of(utterance: Utterance) -> tuple[str, ...] | None:
     """An utterance's tags, or tags made from its slots. None if slots are not annotated.
 
-    InputError for slots that BIO cannot represent: without a position, that overlap, or with a blank in their concept.
+    Raises InputError for slots that BIO cannot represent: without a position, that overlap, or with a blank in their
+    concept.
     """
     if utterance.tags is not None or utterance.slots is None:
         return utterance.tags
@@ -84,7 +85,7 @@ def jsonl_line(utterance: Utterance) -> str:
 
 
 def write_jsonl(corpus: Corpus, path: Path) -> None:
-    """Writes a JSONL file, completely or not at all; LogError."""
+    """Writes a JSONL file, completely or not at all. Raises LogError."""
     write_atomically(path, jsonl(corpus).encode("utf-8"))
 
 
@@ -94,7 +95,7 @@ def _slot_entry(slot: Slot) -> dict[str, object]:
 
 
 def write_jsonl_folder(corpus: Corpus, folder: Path) -> None:
-    """Writes a new folder with a JSONL file for each split, completely or not at all; LogError."""
+    """Writes a new folder with a JSONL file for each split, completely or not at all. Raises LogError."""
     with disk_errors(f"{folder} cannot be written"), atomic_folder(folder) as new_folder:
         for split, utterances in _by_split(corpus).items():
             write_jsonl(Corpus(corpus.path, tuple(utterances)), new_folder / f"{split}.jsonl")
@@ -106,8 +107,8 @@ def write_bio(corpus: Corpus, folder: Path) -> None:
     The folder is written completely or not at all. If no utterance has slots, there is no seq.out. If none has intents,
     there is no label. Slots without tags become tags.
 
-    InputError if the folder is not empty, only some utterances are annotated, or BIO cannot represent a slot. LogError
-    if it cannot be written.
+    Raises InputError if the folder is not empty, only some utterances are annotated, or BIO cannot represent a slot.
+    Raises LogError if it cannot be written.
     """
     parts = _by_split(corpus)
     contents = {split: _bio_files(utterances, corpus.path) for split, utterances in parts.items()}
@@ -124,7 +125,7 @@ def write_bio(corpus: Corpus, folder: Path) -> None:
 def intents_csv(corpus: Corpus, id_header: str = "id") -> str:
     """The text of a CSV file with rows `id,intent`, with intents sorted and joined with #.
 
-    InputError for an utterance whose intents are not annotated.
+    Raises InputError for an utterance whose intents are not annotated.
     """
     rows: list[Sequence[str]] = [(id_header, "intent")]
     for utterance in corpus.utterances:
@@ -148,7 +149,7 @@ def _by_split(corpus: Corpus) -> dict[str, list[Utterance]]:
 
 
 def refuse_split_path(split: str, place: Place | None) -> None:
-    """InputError for the name of a split that would lead out of the folder that is written."""
+    """Raises InputError for the name of a split that would lead out of the folder that is written."""
     if split in (".", "..") or "/" in split or "\0" in split:
         raise InputError(f"{split!r} cannot be a folder name", place=place, remedy="Rename the split")
 

@@ -53,7 +53,7 @@ REMEDY = "Use words, [optional words], (one|or another), {concept}, {concept=lis
 
 
 def parse_pattern(text: str) -> Part:
-    """A pattern as a Part. ValueError with the mistake in it."""
+    """A pattern as a Part. Raises ValueError with the mistake in it."""
     tokens = _TOKEN.findall(text)
     part, end = _parse_alternatives(tokens, 0, MAX_DEPTH)
     if end < len(tokens):
@@ -240,7 +240,7 @@ class GrammarKeys(Keys):
 
 
 def load_grammar(path: Path) -> Grammar:
-    """The grammar of a file. InputProblems with every mistake, or InputError if it is not YAML."""
+    """The grammar of a file. Raises InputProblems with every mistake, or InputError if it is not YAML."""
     return _GrammarReader(*read_keys(path, FileKind.GRAMMAR, GrammarKeys)).grammar()
 
 
@@ -432,7 +432,7 @@ def _habits(keys: HabitsKeys) -> Habits:
 
 
 def load_grammars(paths: list[Path]) -> tuple[Grammar, ...]:
-    """The grammars of several files. InputError if two have the same name."""
+    """The grammars of several files. Raises InputError if two have the same name."""
     grammars = tuple(load_grammar(path) for path in paths)
     first: dict[str, Grammar] = {}
     for grammar in grammars:

@@ -98,7 +98,7 @@ class LabelSetKeys(Keys):
 
 
 def load_label_set(path: Path) -> LabelSet:
-    """The label set of a file. InputProblems with every mistake, InputError."""
+    """The label set of a file. Raises InputProblems with every mistake, InputError."""
     keys, findings = read_keys(path, FileKind.LABEL_SET, LabelSetKeys)
     label_set = LabelSet(
         id=keys.label_set,
@@ -228,7 +228,7 @@ _MAP_EXAMPLE = "Begin with the header `from,to`, then add a row for each label"
 
 
 def load_label_map(name: str) -> Mapping[str, str]:
-    """A label map (old label → new label). name: a preset, or a CSV file. InputError, InputProblems."""
+    """A label map (old label → new label). name: a preset, or a CSV file. Raises InputError, InputProblems."""
     if name in PRESETS:
         return PRESETS[name]
     path = Path(name)

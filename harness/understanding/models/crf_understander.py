@@ -38,7 +38,7 @@ _DIGIT = re.compile(r"\d")
 
 
 class SlotField:
-    """A trained conditional random field. ValueError for bytes that are not a model.
+    """A trained conditional random field. Raises ValueError for bytes that are not a model.
 
     trained: the model as the library saves it; b"" if no utterance had a slot.
     """
@@ -140,7 +140,7 @@ def features(words: Sequence[str], intents: Sequence[str]) -> list[list[str]]:
 
 
 def pycrfsuite() -> Any:
-    """The library python-crfsuite. PluginError if it is not installed."""
+    """The library python-crfsuite. Raises PluginError if it is not installed."""
     try:
         import pycrfsuite as library
     except ImportError as error:

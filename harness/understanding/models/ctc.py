@@ -143,7 +143,7 @@ class CtcHead:
     The intents are decided from the mean and the maximum of each hidden unit. A hidden unit sees an odd number of
     frames, SPACING apart. Their number follows from the shape of its weights.
 
-    weights: arrays by the names in WEIGHTS. ValueError for weights that do not fit each other.
+    weights: arrays by the names in WEIGHTS. Raises ValueError for weights that do not fit each other.
     """
 
     def __init__(self, weights: Mapping[str, Array]) -> None:
@@ -255,7 +255,7 @@ def learn(
     - progress: called with the number of each epoch, from 1, and its loss per example.
     - rate: highest learning rate.
 
-    InputError if the loss is not finite.
+    Raises InputError if the loss is not finite.
     """
     steps = epochs * math.ceil(len(examples) / BATCH)
     first_moments = {name: np.zeros_like(head.weights[name]) for name in WEIGHTS[2:]}

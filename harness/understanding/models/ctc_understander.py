@@ -101,7 +101,10 @@ class Alphabet:
         return self.end + 1 + len(self.concepts)
 
     def write(self, utterance: Utterance) -> list[int] | None:
-        """The labels of an utterance. None if its words are unknown. ValueError for other characters or concepts."""
+        """The labels of an utterance. None if its words are unknown.
+
+        Raises ValueError for other characters or concepts.
+        """
         concept_at = {chunk.start: chunk.concept for chunk in _chunks(utterance)}
         value_ends = {chunk.end - 1 for chunk in _chunks(utterance)}
         labels: list[int] = []
@@ -141,7 +144,7 @@ class Alphabet:
 
 @frozen
 class TrainedCtc:
-    """The result of training. ValueError for names that do not fit the head.
+    """The result of training. Raises ValueError for names that do not fit the head.
 
     - may_be_empty: whether an utterance may have no intent.
     - encoder: name of the encoder that made its frames.
@@ -175,7 +178,7 @@ class TrainedCtc:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Reads a model. InputError, with the file, if one is missing or damaged."""
+        """Reads a model. Raises InputError, with the file, if one is missing or damaged."""
         path = folder / NAMES_FILE  # the file that is being read, for the error
         try:
             header: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -238,7 +241,8 @@ class CtcUnderstander:
     def understand(self, samples: Pcm) -> Said | None:
         """Intents, slots and words of a file; None without sound or without a word. The level does not matter.
 
-        The start and end of the result leave out the quiet parts around the sound. EngineError for more than 28 s.
+        The start and end of the result leave out the quiet parts around the sound. Raises EngineError for more than 28
+        s.
         """
         start, end = _loud_span(samples)
         if end - start > MAX_SAMPLES:
@@ -266,7 +270,7 @@ class CtcUnderstander:
     ) -> Self:
         """Trains from scratch, as described in `LearnsFromSound`. Needs 20 kB of memory per second of sound.
 
-        ValueError without utterances. InputError if no utterance has words that fit into its sound, or training
+        ValueError without utterances. Raises InputError if no utterance has words that fit into its sound, or training
         diverges.
         """
         if not train:

@@ -54,7 +54,10 @@ class Encoder:
 
 
 def bundled_folder() -> Path:
-    """The folder of the included encoder, found without importing its package. PluginError if it is not installed."""
+    """The folder of the included encoder, found without importing its package.
+
+    Raises PluginError if it is not installed.
+    """
     spec = importlib.util.find_spec(ENCODER_PACKAGE)
     if spec is None or spec.origin is None:
         raise PluginError(f"{ENCODER_NAME} is not installed", remedy=f"{REMEDY}, or set `checkpoint` to a folder")
@@ -62,7 +65,7 @@ def bundled_folder() -> Path:
 
 
 def torch_module() -> Any:
-    """The module torch. PluginError unless torch and transformers are installed."""
+    """The module torch. Raises PluginError unless torch and transformers are installed."""
     for name in ("torch", "transformers"):
         if importlib.util.find_spec(name) is None:
             raise PluginError(f"{name} is not installed", remedy=REMEDY)
@@ -91,7 +94,7 @@ def learn(
     - patience: training ends after this many epochs without a better result.
     - schedule: a scheduler of the learning rate, called after each step; None for a constant rate.
 
-    InputError if the loss is not finite.
+    Raises InputError if the loss is not finite.
     """
     torch = torch_module()
     best_result, best_weights, epochs_without_gain = None, None, 0
@@ -125,7 +128,7 @@ def learn(
 def load_encoder(checkpoint: str = "", *, dropout: float | None = None) -> Encoder:
     """The encoder in a folder, or the included one for "". dropout: 0–1; None keeps that of the checkpoint.
 
-    InputError, with the folder, if it has no checkpoint or a damaged one. Missing weights are never initialised.
+    Raises InputError, with the folder, if it has no checkpoint or a damaged one. Missing weights are never initialised.
     PluginError without torch.
     """
     torch_module()

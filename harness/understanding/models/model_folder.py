@@ -71,7 +71,7 @@ class LoadedUnderstander:
 
 
 def demand_place(folder: Path, *, force: bool = False) -> None:
-    """InputError unless a model can be written to this folder.
+    """Raises InputError unless a model can be written to this folder.
 
     With `force`, it may replace a model, but nothing else.
     """
@@ -118,7 +118,10 @@ def save_model(name: str, understander: SavesModel, folder: Path, facts: ModelFa
 
 
 def load_model(folder: Path) -> LoadedUnderstander:
-    """The model in a folder. InputError with the name of a damaged, foreign or newer file; PluginError."""
+    """The model in a folder.
+
+    Raises InputError with the name of a damaged, foreign or newer file. Raises PluginError.
+    """
     name, facts = read_model(folder)
     place = Place(str(folder / MODEL_FILE))
     if name in names(Group.AUDIO_UNDERSTANDERS):
@@ -149,7 +152,7 @@ def read_model(folder: Path) -> tuple[str, ModelFacts]:
 
 
 def _read_description(path: Path) -> dict[str, Any]:
-    """The content of model.json. InputError if it is missing, damaged or too long."""
+    """The content of model.json. Raises InputError if it is missing, damaged or too long."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)

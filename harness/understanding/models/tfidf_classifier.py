@@ -161,7 +161,7 @@ def fit_linear(
 
 
 def load_linear(folder: Path, name: str = NAME) -> LinearModel:
-    """The model that `save` wrote. InputError, with the file, if it is missing or damaged."""
+    """The model that `save` wrote. Raises InputError, with the file, if it is missing or damaged."""
     json_path, npz_path = folder / f"{name}.json", folder / f"{name}.npz"
     path = json_path  # the file that is being read, for the error
     try:
@@ -259,7 +259,7 @@ class TfidfClassifier:
         self._model = fit_linear(texts, intents, labels, self._rule, seed=self._seed)
 
     def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
-        """The probability of each label for each text, shape (texts, labels); ValueError before `fit`."""
+        """The probability of each label for each text, shape (texts, labels). Raises ValueError before `fit`."""
         if self._model is None:
             raise ValueError("the classifier has not been trained")
         return self._model.probabilities(texts)

@@ -67,7 +67,7 @@ PACKAGES = ("voice-harness", "numpy", "python-crfsuite", "scikit-learn", "torch"
 
 
 def make_understander(name: str, settings: Iterable[tuple[str, str]], seed: int) -> Understander:
-    """An untrained understander. PluginError, InputError for wrong settings."""
+    """An untrained understander. Raises PluginError, InputError for wrong settings."""
     kind = load(Group.UNDERSTANDERS, name)
     understander: Understander = kind(checked_settings(kind.settings, settings, name), seed=seed)
     return understander
@@ -140,7 +140,7 @@ def _facts(
 
 
 def audio_class(name: str, settings: Iterable[tuple[str, str]]) -> type[LearnsFromSound]:
-    """The class of a trainable system that takes sound. PluginError, InputError for wrong settings."""
+    """The class of a trainable system that takes sound. Raises PluginError, InputError for wrong settings."""
     kind: type[LearnsFromSound] = load(Group.AUDIO_UNDERSTANDERS, name)
     checked_settings(kind.settings, settings, name)
     if not hasattr(kind, "fit"):
@@ -161,7 +161,7 @@ def train_from_sound(
     - splits: utterances for training, and held-out ones (None without).
     - sounds: files of any rate, by id.
 
-    InputError without utterances, intents or tags, or if no utterance has a sound; PluginError.
+    InputError without utterances, intents or tags, or if no utterance has a sound. Raises PluginError.
     """
     kind = audio_class(name, settings)
     data, held_out = splits
@@ -207,7 +207,7 @@ def train_from_sound(
 def _check_sounds(
     ids: Sequence[str], sounds: Mapping[str, Path], sound_of: Callable[[str], npt.NDArray[np.int16]]
 ) -> None:
-    """InputProblems with each sound that cannot be used. Checked first, since training may take hours."""
+    """Raises InputProblems with each sound that cannot be used. Checked first, since training may take hours."""
     problems: list[InputError] = []
     for id_ in ids:
         try:
@@ -229,7 +229,7 @@ def _with_sound(corpus: Corpus, sounds: Mapping[str, Path], tell: Callable[[str]
 
 
 def _annotated_utterances(corpus: Corpus) -> tuple[Utterance, ...]:
-    """The utterances of a corpus. InputError if there are none, or if one lacks intents or tags."""
+    """The utterances of a corpus. Raises InputError if there are none, or if one lacks intents or tags."""
     for utterance in corpus.utterances:
         if utterance.intents is None or utterance.tags is None:
             lacking = "intents" if utterance.intents is None else "BIO tags"
@@ -288,7 +288,7 @@ def cross_validated(
 ) -> ContenderRow:
     """Trains and scores once for each fold, with a tenth of the other folds held out.
 
-    InputError, also for a corpus that is too small; PluginError.
+    Raises InputError, also for a corpus that is too small. Raises PluginError.
     """
     parts = stratified(data, [1.0] * folds, seed)
     rows = []
@@ -317,7 +317,7 @@ def cross_validated(
 def bench(
     contender: Contender, data: tuple[Corpus, Corpus | None, Corpus], seed: int, tell: Callable[[str], None]
 ) -> ContenderRow:
-    """Trains on the first corpus, with the second held out, and scores on the third. InputError, PluginError."""
+    """Trains on the first corpus, with the second held out, and scores on the third. Raises InputError, PluginError."""
     training, held_out, test = data
     gold = test.utterances
     if not gold or any(utterance.intents is None or utterance.tags is None for utterance in gold):

@@ -87,7 +87,7 @@ class TransformerClassifier:
             self._learn(torch, list(texts), torch.from_numpy(targets), train, held_out)
 
     def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
-        """The probability of each label for each text, shape (texts, labels). ValueError before `fit`.
+        """The probability of each label for each text, shape (texts, labels). Raises ValueError before `fit`.
 
         It is 0 for a label of no training text, and 1 for a label of all.
         """

@@ -73,7 +73,7 @@ class JointNetwork:
         return {key: value for key, value in self.all.state_dict().items() if not key.startswith(f"{ENCODER}.")}
 
     def set_heads(self, weights: dict[str, Any]) -> None:
-        """Sets the weights of the heads. ValueError if they do not fit."""
+        """Sets the weights of the heads. Raises ValueError if they do not fit."""
         torch = torch_module()
         for key, head in self.heads.items():
             value = weights.get(key)

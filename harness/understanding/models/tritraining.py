@@ -44,7 +44,7 @@ MakeClassifier = Callable[[int], IntentClassifier]
 
 
 def classifier_maker(name: str, assignments: Iterable[tuple[str, str]] = ()) -> MakeClassifier:
-    """A function that makes classifiers of that name with those settings. PluginError, InputError."""
+    """A function that makes classifiers of that name with those settings. Raises PluginError, InputError."""
     classifier_type: type[IntentClassifier] = load(Group.INTENT_CLASSIFIERS, name)
     settings = checked_settings(classifier_type.settings, assignments, name)
     return lambda seed: classifier_type(settings, seed=seed)
@@ -353,7 +353,7 @@ def _intent_counts(gold: Sequence[Utterance], voted: Sequence[UtteranceVotes]) -
 def _check_arguments(
     labelled: Sequence[Utterance], held_out: Sequence[Utterance], unlabelled: Sequence[Utterance], labels: Sequence[str]
 ) -> None:
-    """ValueError for arguments that `tri_train` refuses."""
+    """Raises ValueError for arguments that `tri_train` refuses."""
     if not labelled or not held_out or not labels:
         raise ValueError("tri-training needs labels, labelled utterances and held-out ones")
     ids: set[str] = set()

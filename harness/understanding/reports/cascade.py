@@ -289,7 +289,11 @@ MAX_IDS = 30
 
 
 def page(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), max_listed: int = MAX_UTTERANCES) -> str:
-    """The HTML page. notes: as for `sections`. max_listed: most utterances in a list."""
+    """The HTML page.
+
+    - notes: as for `sections`.
+    - max_listed: most utterances in a list.
+    """
     lists = [
         (CHANGE_NAMES[change], utterances[:max_listed], max(0, len(utterances) - max_listed))
         for change in (FrameChange.BROKEN, FrameChange.REVALUED, FrameChange.MENDED)

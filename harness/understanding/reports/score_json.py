@@ -50,19 +50,19 @@ def rule_json(rule: Rule) -> Json:
 
 
 def rule_of(entry: Any, detail: Any) -> Rule:
-    """A rule from JSON, with a detail. ValueError, KeyError or TypeError if it is not valid."""
+    """A rule from JSON, with a detail. Raises ValueError, KeyError or TypeError if it is not valid."""
     if set(entry) != {field.name for field in fields(Rule)} - {_DETAIL}:
         raise ValueError("the rule does not have the keys that this version reads")
     return from_plain(Rule, {**entry, _DETAIL: detail})
 
 
 def zero_of(entry: Any) -> ZeroDivision:
-    """The values of 0/0 from JSON. KeyError or TypeError if they are not valid."""
+    """The values of 0/0 from JSON. Raises KeyError or TypeError if they are not valid."""
     return ZeroDivision(**{field.name: entry[field.name] for field in fields(ZeroDivision)})
 
 
 def system_of(entry: Any, rules: list[Rule]) -> SystemCounts:
-    """The counts of one system from JSON. ValueError, KeyError or TypeError if they are not valid."""
+    """The counts of one system from JSON. Raises ValueError, KeyError or TypeError if they are not valid."""
     scores = _list(entry["scores"])
     if len(scores) != len(rules):
         raise ValueError("the numbers of scores and of details differ")
@@ -92,7 +92,7 @@ def _detail_of(entry: Any, rule: Rule) -> DetailCounts:
 
 
 def counts_of(entry: Any) -> FrameCounts:
-    """Counts from JSON. ValueError, KeyError or TypeError if they are not valid."""
+    """Counts from JSON. Raises ValueError, KeyError or TypeError if they are not valid."""
     intents = entry["intents"]
     confusions = {
         (_text(gold), _text(prediction)): _checked_count(number)

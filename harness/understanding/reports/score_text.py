@@ -293,8 +293,11 @@ def _average_rows(
     texts: Sequence[str],
     detail: Detail | None = None,
 ) -> Iterator[FigureRow]:
-    """The rows of precision, recall and F1. key, name: with {} in the place of these words. texts: the counts of each
-    in words."""
+    """The rows of precision, recall and F1.
+
+    - key, name: with {} in the place of these words.
+    - texts: the counts of each in words.
+    """
     values = averages.precision, averages.recall, averages.f1
     for word, value, interval, text in zip(("precision", "recall", "F1"), values, intervals, texts, strict=True):
         yield FigureRow(key.format(word.lower()), name.format(word), value, interval, text, detail)

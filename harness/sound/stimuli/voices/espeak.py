@@ -35,7 +35,7 @@ class EspeakVoice:
     remedy: ClassVar[str] = REMEDY
 
     def names(self) -> tuple[str, ...]:
-        """Language codes first, then every code with every variant; VoiceError if espeak-ng is not installed."""
+        """Language codes first, then every code with every variant. Raises VoiceError if espeak-ng is not installed."""
         plain = sorted(self._languages)
         return (*plain, *(f"{code}+{variant}" for code in plain for variant in sorted(self._variants)))
 
@@ -43,7 +43,7 @@ class EspeakVoice:
         return "espeak-ng " + program.version(self._program, r"text-to-speech: (\S+)", REMEDY)
 
     def language_of(self, name: str) -> str:
-        """BCP 47 tag that the voice speaks; VoiceError if there is no such voice."""
+        """BCP 47 tag that the voice speaks. Raises VoiceError if there is no such voice."""
         return self._split(name)[0]
 
     def speak(self, text: str, voice: VoiceSpec) -> Waveform:
@@ -61,7 +61,7 @@ class EspeakVoice:
         return refuse_silence(program.parse_wav(program.run(argv, line), "espeak"), "espeak", text)
 
     def _split(self, name: str) -> tuple[str, str]:
-        """The language code and the variant ("" for none) of a name; VoiceError if there is no such voice."""
+        """The language code and the variant ("" for none) of a name. Raises VoiceError if there is no such voice."""
         code, plus, variant = name.partition("+")
         if code not in self._languages:
             raise unknown_name("espeak", name, self._languages)

@@ -39,7 +39,7 @@ class FliteVoice:
     remedy: ClassVar[str] = REMEDY
 
     def names(self) -> tuple[str, ...]:
-        """Voices that are compiled in; VoiceError if flite is not installed."""
+        """Voices that are compiled in. Raises VoiceError if flite is not installed."""
         output = program.run([self._program, "-lv"], timeout_s=10).decode(errors="replace")
         available = set(output.partition(":")[2].split())
         return tuple(name for name in OWN_RATE_WPM if name in available)

@@ -47,7 +47,7 @@ class HibariVoice:
         self._lock = threading.Lock()
 
     def names(self) -> tuple[str, ...]:
-        """Voices in the package or in hibari's own folder; VoiceError if the package is not installed."""
+        """Voices in the package or in hibari's own folder. Raises VoiceError if the package is not installed."""
         return tuple(name for name, is_installed in self._catalogue if is_installed)
 
     def version(self) -> str:
@@ -57,7 +57,7 @@ class HibariVoice:
         return f"hibari-tts {package_version('hibari-tts')} onnxruntime {package_version('onnxruntime')} {models}"
 
     def language_of(self, name: str) -> str:
-        """BCP 47 tag that the voice speaks; VoiceError if there is no such voice."""
+        """BCP 47 tag that the voice speaks. Raises VoiceError if there is no such voice."""
         if name not in self.names():
             raise unknown_name("hibari", name, self.names())
         return str(self._registry["VOICES"][name]["language"])

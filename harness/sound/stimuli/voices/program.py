@@ -27,7 +27,7 @@ MAX_CHARACTERS = 20_000
 def one_line(text: str, engine: str) -> str:
     """The text as one line. Control characters (commands to some engines) and line breaks become spaces.
 
-    VoiceError if no letter, number or symbol is left, above 20,000 characters, or if it is not valid Unicode.
+    Raises VoiceError if no letter, number or symbol is left, above 20,000 characters, or if it is not valid Unicode.
     """
     if len(text) > MAX_CHARACTERS:
         raise VoiceError(
@@ -90,14 +90,14 @@ def wrong_language(engine: str, name: str, language: str, spoken: str) -> Langua
 
 
 def refuse_foreign(engine: str, foreign: Iterable[str], text: str, remedy: str) -> None:
-    """VoiceError that names the characters of a text that an engine cannot pronounce, if there are any."""
+    """Raises VoiceError that names the characters of a text that an engine cannot pronounce, if there are any."""
     characters = sorted(set(foreign))
     if characters:
         raise VoiceError(f"{engine} cannot pronounce {' '.join(characters[:10])} in {excerpt(text)}", remedy=remedy)
 
 
 def parse_wav(data: bytes, engine: str) -> Waveform:
-    """The samples of a 16-bit mono WAV in memory, shape (n,), at its own rate; VoiceError if it is not one."""
+    """The samples of a 16-bit mono WAV in memory, shape (n,), at its own rate. Raises VoiceError if it is not one."""
     if not data:
         raise VoiceError(f"{engine} produced no sound", remedy="Use words that the voice can pronounce")
     try:
@@ -113,7 +113,7 @@ def parse_wav(data: bytes, engine: str) -> Waveform:
 
 
 def refuse_silence(waveform: Waveform, engine: str, text: str) -> Waveform:
-    """The waveform; VoiceError if an engine produced only silence for a text."""
+    """The waveform. Raises VoiceError if an engine produced only silence for a text."""
     if is_silent(waveform.samples):
         raise VoiceError(
             f"{engine} produced only silence for {excerpt(text)}",
@@ -123,7 +123,7 @@ def refuse_silence(waveform: Waveform, engine: str, text: str) -> Waveform:
 
 
 def program_path(program: str, remedy: str) -> str:
-    """The path of a program; VoiceError with the remedy if it is not installed."""
+    """The path of a program. Raises VoiceError with the remedy if it is not installed."""
     path = shutil.which(program)
     if path is None:
         raise VoiceError(f"{program} is not installed", remedy=remedy)
@@ -143,8 +143,8 @@ def version(program: str, pattern: str, remedy: str) -> str:
 def run(argv: Sequence[str], text: str = "", *, timeout_s: float = 60.0, good: tuple[int, ...] = (0,)) -> bytes:
     """Runs a program with the text (UTF-8) on its standard input, and returns its standard output.
 
-    good: exit statuses of success. VoiceError with the beginning of its stderr if the program cannot start, fails, is
-    killed or takes longer than timeout_s (then it is ended).
+    good: exit statuses of success. Raises VoiceError with the beginning of its stderr if the program cannot start,
+    fails, is killed or takes longer than timeout_s (then it is ended).
     """
     try:
         result = subprocess.run(
