@@ -242,7 +242,7 @@ def parse_reply(line: str, meanings: Mapping[str, Meaning]) -> tuple[Meaning, st
     return meanings[word.lower()], remaining_text.strip()
 
 
-SPEECH_HINT = "x and Enter: the last answer was wrong, ask again"
+SPEECH_HINT = "x and Enter: I misspoke"
 
 
 def answer_hint(question: OperatorAsked) -> str:

@@ -293,9 +293,7 @@ def run_dashboard(socket_path: Path, folder: Path, rater: str) -> int:
     folder_text = shell_word(folder)
     view = app.watch_.view()
     if view.gone_reason is not None:
-        sys.stdout.write(
-            f"The engine has ended ({view.gone_reason}). Continue with: harness run resume {folder_text}\n"
-        )
+        sys.stdout.write(f"The engine has ended ({view.gone_reason}). Resume with: harness run resume {folder_text}\n")
     elif view.goodbye is not None:
         sys.stdout.write(f"The session has ended. See its results: harness report show {folder_text}\n")
     else:

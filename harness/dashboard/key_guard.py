@@ -24,7 +24,7 @@ FIRST_REPEAT_S = 0.75
 """A held key has begun to repeat within this time, in s: after 0.2 to 0.66 s. Until then it looks like one press."""
 MAX_KEYS = 4096
 """Number of last keys that are remembered."""
-TOO_FAST = "too fast: that was not on screen yet; press again"
+TOO_FAST = "too fast: the screen had just changed; press the key again"
 
 
 class KeyVerdict(Enum):

@@ -150,7 +150,7 @@ def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) 
     """
     if not 2 <= len(folders) <= MAX_SESSIONS:
         raise InputError(
-            f"{counted(len(folders), 'session')} cannot be compared", remedy=f"Name 2 to {MAX_SESSIONS} sessions"
+            f"{counted(len(folders), 'session')} cannot be compared", remedy=f"Specify 2 to {MAX_SESSIONS} sessions"
         )
     demand_distinct(folders)
     sessions = [read_session(folder, later_rows(folder)) for folder in folders]

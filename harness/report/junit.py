@@ -378,9 +378,9 @@ def _play_reason(play: Play, lines: list[str]) -> Reason | None:
             message = f"{OUTCOME_WORDS[Outcome.MISHEARD]}: {plain_text(reading.heard, 200)}"
             return Reason(CaseVerdict.FAILURE, "substitution", message, text)
         case TrialKind.COMMAND, CommandResult.MISSING:
-            return Reason(CaseVerdict.FAILURE, "missing", "it understood nothing", text)
+            return Reason(CaseVerdict.FAILURE, "missing", "the device understood nothing", text)
         case TrialKind.AMBIENT, _ if reading.exposure_s <= 0 and not reading.unmatched:
-            return Reason(CaseVerdict.SKIPPED, "unproven", "nothing shows that it was listening", text)
+            return Reason(CaseVerdict.SKIPPED, "unproven", "nothing shows that the device was listening", text)
         case _:
             return None
 
@@ -434,7 +434,9 @@ def _frame_reason(trial: TrialProgress, lines: Iterable[str]) -> Reason | None:
     frame, verdict = frame_of(take.deciding), take.deciding.verdict
     understanding = verdict.understood if verdict else None
     if frame.right is None and take.outcome is not Outcome.MISHEARD:
-        return Reason(CaseVerdict.SKIPPED, "frame_unknown", "nothing shows what it understood", "\n".join(lines))
+        return Reason(
+            CaseVerdict.SKIPPED, "frame_unknown", "nothing shows what the device understood", "\n".join(lines)
+        )
     if frame.right is not False:
         return None
     reason_type = "slots_differ" if frame.intents else "intents_differ"

@@ -122,7 +122,7 @@ def difference_notes(sessions: Sequence[WholeSession]) -> Iterator[str]:
         if _is_reviewed(session) != _is_reviewed(first):
             yield f"wake events are reviewed in only one of A and {name}, which changes false accepts"
     if not any(board.firmware for session in sessions for board in session.progress.boards):
-        yield "no device reported its firmware: nothing shows which builds these are"
+        yield "no device reported its firmware, so the builds cannot be identified"
 
 
 def _is_reviewed(session: WholeSession) -> bool:

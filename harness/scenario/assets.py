@@ -301,7 +301,7 @@ def _missing_file_reason(root: Path, inner: str, root_name: str, name: str) -> t
         if not path.is_relative_to(root):
             return (
                 f"{inner!r} points outside {root_name}",
-                "Declare its folder as an asset root: `assets: {name: folder}`",
+                "Declare the folder of the file as an asset root: `assets: {name: folder}`",
             )
         if not path.exists():
             siblings = [child.name for child in path.parent.iterdir()] if path.parent.is_dir() else []

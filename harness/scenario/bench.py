@@ -200,7 +200,7 @@ class BenchKeys(Keys):
         le=20,
     )
     max_noise_floor_dbfs: float | None = optional(
-        "The run pauses before a trial while the microphone hears more noise than this, dBFS. Default: no limit.",
+        "The run pauses before a trial while the noise at the microphone exceeds this level, dBFS. Default: no limit.",
         ge=-120,
         le=0,
     )

@@ -139,7 +139,7 @@ def _demand_state(trial: TrialTemplate, device: Device, place: Place) -> None:
 
 
 def _demand_intents(trial: TrialTemplate, scenario: Scenario, device: Device, bench: Bench, place: Place) -> None:
-    """Raises UnmetNeed if no sound reaches the device, or nothing shows what it understood (or heard, if that decides)."""
+    """Raises UnmetNeed if no sound reaches the device, or nothing shows what it understood (or heard, if needed)."""
     reported = device.reports
     evidence = trial.evidence or scenario.defaults.evidence
     rule = trial.reprompt or scenario.defaults.reprompt
@@ -180,9 +180,7 @@ def _demand_evidence(trial: TrialTemplate, scenario: Scenario, device: Device, b
         evidence is Evidence.AUTO and ObservationKind.TRANSCRIPT not in reported
     )
     if asks_operator and bench.operator is OperatorPresence.ABSENT:
-        problem = (
-            f"nothing shows whether {device.id!r} understood the first query of {trial.id!r}: it reports no transcript"
-        )
+        problem = f"{device.id!r} reports no transcript, so nothing shows whether it understood a query of {trial.id!r}"
         remedy = "Write `operator: auto` in the bench, or `evidence: none` (every answer then counts as understood)"
         raise UnmetNeed(problem, place=place, remedy=remedy)
     if bench.microphone is None:
@@ -396,15 +394,15 @@ def _talker_refusal(
     if trial.kind is TrialKind.MEMORY:
         return "a person cannot time the waits of a memory trial exactly", "Use a synthetic voice"
     if trial.recordings or (query is not None and isinstance(query.utterance, Recording)):
-        return "it plays a recording", "Write `text: …`, or use a synthetic voice"
+        return "the trial plays a recording", "Write `text: …`, or use a synthetic voice"
     if any(is_injected(device, trial) for device in addressed_devices(trial, bench)):
-        return "its sound goes to the device over the connection", "Write `route: loudspeaker`"
+        return "the sound of the trial goes to the device over the connection", "Write `route: loudspeaker`"
     if cell.get("noise", scenario.defaults.noise) is not None:
-        return "its noise can be played only with a stimulus", "Exclude the noise for the talker"
+        return "the noise can be played only with a stimulus", "Exclude the noise for the talker"
     if cell.get("opening", trial.opening) is not None:
-        return "an opening is played before it", "Exclude the openings for the talker, or remove `opening`"
+        return "an opening is played before the trial", "Exclude the openings for the talker, or remove `opening`"
     if placement_of(scenario.defaults, cell) is not None:
-        return "it is in a simulated room", "Exclude the rooms for the talker"
+        return "the trial is in a simulated room", "Exclude the rooms for the talker"
     if channel_of(cell) != Channel():
         return (
             "its sound is processed before it is played",
@@ -421,7 +419,7 @@ def _check_settings(scenario: Scenario, bench: Bench, findings: Findings) -> Non
         return
     varied_trials = [trial for trial in scenario.trials if "device_settings" in axes_of(trial)]
     if not varied_trials:
-        problem = "the matrix varies device settings, but they do not apply to ambient trials, and there are no others"
+        problem = "the matrix varies device settings, which do not apply to ambient trials, and all trials are ambient"
         findings.add(
             ("matrix", "axes", "device_settings"), problem, "Add a trial with speech, or remove the axis", key=True
         )

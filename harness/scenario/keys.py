@@ -70,7 +70,8 @@ class NoiseKeys(Keys):
         "Z", "Weighting of snr_db (both levels) or level_dbfs: A (IEC 61672), or Z for none. A attenuates bass."
     )
     positions: list[Id] = preset(
-        [], "Positions of the loudspeakers that play the noise in wake and command trials. Default: that of the speech."
+        [],
+        "Positions of the loudspeakers that play the noise in wake and command trials. Default: the speech's position.",
     )
     ramp_s: float = preset(
         0.0, "Time over which the noise rises before the first word, and falls after the last, s.", ge=0, le=60
@@ -204,7 +205,7 @@ class EffectKeys(Keys):
         "Time after the response at which a person can check the effect, s. Default: immediately.", gt=0, le=604_800
     )
     at: TimeOfDay | None = optional(
-        "Local time of day, next after the response, at which a person can check the effect, such as 01:00."
+        "Local time of day at which a person can check the effect, such as 01:00: the next one after the response."
     )
 
 
@@ -283,7 +284,7 @@ class TrialKeys(Keys):
         TrialKind.QUERY, "query (the default), understand, wake, command, ambient or memory."
     )
     query: str | None = optional("Id of the stimulus to play; in memory trials, the one that sets the context.")
-    repeat: int = preset(1, "Number of times that the trial runs.", ge=1, le=10_000)
+    repeat: int = preset(1, "Number of times to run the trial.", ge=1, le=10_000)
     device: Id | None = optional("Device on the bench. Default: the first one.")
     wake: bool = preset(True, "Play the wake phrase before the query.")
     voice: Voice | None = optional(
@@ -366,7 +367,7 @@ class DefaultsKeys(Keys):
     )
     reprompt: RepromptKeys = preset(RepromptKeys(), "When the harness repeats a query, and how long it waits.")
     close_dialogue: CloseDialogueKeys | None = optional(
-        "How the harness ends a dialogue that is still open. Default: null, as the device profile says, or by waiting."
+        "How the harness ends a dialogue that is still open. Default: null, as in the device profile, else by waiting."
     )
     between_trials_s: float = preset(1.0, "Pause between trials, s.", ge=0, le=3600)
     power_cycle: PowerCycle = preset(
@@ -524,7 +525,7 @@ class LimitsKeys(Keys):
         "Share of the decided queries that are recognised at the first attempt, 0-1."
     )
     min_answered_share: Share | None = optional(
-        "Share of the decided queries that are answered, and recognised if that is assessed, 0-1."
+        "Share of the decided queries that are answered, even late (and recognised, if that is assessed), 0-1."
     )
     min_effect_share: Share | None = optional("Share of the effects known at the end of the run that are correct, 0-1.")
     min_understood_share: Share | None = optional(
@@ -543,11 +544,11 @@ class LimitsKeys(Keys):
         "Share of the wake phrases that each device misses (false rejects), 0-1."
     )
     max_false_reject_upper: Share | None = optional(
-        "Upper end of the 95 % interval of that share (over voices, if several speak)."
+        "Upper end of the 95 % interval of the share of missed wake phrases (over voices, if several speak)."
     )
     max_false_accepts_per_hour: PerHour | None = optional("False accepts of each device, per hour of ambient sound.")
     max_false_accepts_upper_per_hour: PerHour | None = optional(
-        "Upper end of the 95 % interval of that rate (Garwood)."
+        "Upper end of the 95 % interval of the false accepts per hour (Garwood)."
     )
     min_exposure_hours: PerHour | None = optional("Ambient sound that each device demonstrably heard, h.")
     min_command_share: Share | None = optional("Share of the played commands that each device understands, 0-1.")

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import NamedTuple
 
 from harness.base.findings import Findings, KeyPath
+from harness.base.foreign import shell_word
 from harness.model.bench import Bench, Equipment
 from harness.model.errors import nearest
 from harness.model.numbers import exact, fixed
@@ -98,14 +99,19 @@ def _noise_problems(
     if noise.level_dbfs is None:
         for speaker in (speech, *noise_speakers):
             if reason := why_unknown(speaker, today):
-                remedy = f"Run: harness admin calibrate {bench.path} {speaker.id}. Or set `level_dbfs` of the noise"
+                remedy = f"Run: {_calibration(bench, speaker)}. Or set `level_dbfs` of the noise"
                 yield f"{premise}, but the level of {speaker.id!r} at the device is not known: {reason}", remedy
         places = {speaker.calibration.at for speaker in (speech, *noise_speakers) if speaker.calibration}
         if len(places) > 1:
             yield (
-                f"{premise}, but their loudspeakers were calibrated at different places",
+                f"{premise}, but the loudspeakers of speech and noise were calibrated at different places",
                 "Calibrate all of them at the device",
             )
+
+
+def _calibration(bench: Bench, speaker: Equipment) -> str:
+    """The command that calibrates a loudspeaker."""
+    return f"harness admin calibrate {shell_word(bench.path)} {shell_word(speaker.id)}"
 
 
 def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
@@ -133,9 +139,11 @@ def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
             speaker = _speaker_of(bench, played.cell)
             assert speaker is not None, bench.id
             for unplayable, problem in _playback_problems(bench, speaker, played, today):
-                remedy = f"Run: harness admin calibrate {bench.path} {speaker.id}"
+                remedy = f"Run: {_calibration(bench, speaker)}"
                 if "above" in problem:
-                    remedy = "Lower the level, or that of the noise" if "noise" in problem else "Lower the level"
+                    remedy = (
+                        "Lower the level of the stimulus or of the noise" if "noise" in problem else "Lower the level"
+                    )
                     remedy += ", or `gain_db`" if "gain" in problem else ""
                 if (key_path, unplayable) not in noted:
                     findings.add(key_path, f"{unplayable}: {problem}", remedy)

@@ -218,7 +218,7 @@ def _probe_spec(
     if (probe := keys.probe) is None:
         return None
     if probe.every_s < segment_s:
-        problem = f"probes are played between segments, and a segment lasts {exact(segment_s)} s"
+        problem = f"probes are played between segments, so not more often than every {exact(segment_s)} s (`segment_s`)"
         findings.add(
             (*key_path, "probe", "every_s"), problem, f"Write {exact(segment_s)} or more, or reduce `segment_s`"
         )
@@ -466,7 +466,7 @@ def memory_spec(keys: TrialKeys, key_path: KeyPath, findings: Findings, text_of:
     for number, text in enumerate(forgets):
         if text.casefold() in (phrase.casefold() for phrase in shows):
             problem = f"{text!r} is listed under both `shows` and `forgets`"
-            findings.add((*key_path, "forgets", number), problem, "Remove it from one of the two lists")
+            findings.add((*key_path, "forgets", number), problem, "Remove the text from one of the two lists")
     return MemorySpec(keys.follow_up, waits_s, shows, forgets)
 
 

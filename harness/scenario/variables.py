@@ -58,7 +58,7 @@ def expand(variables: Mapping[str, str], findings: Findings) -> dict[str, str]:
         text = _DOLLAR.sub(replacement, variables[name])
         if len(text) > MAX_TEXT:
             problem = f"the variable expands to {len(text)} characters; the maximum is {MAX_TEXT}"
-            findings.add(key_path, problem, "Use fewer variables in its text")
+            findings.add(key_path, problem, "Use fewer variables in the text of this variable")
             text = ""
         expanded[name] = text
         return text

@@ -255,7 +255,7 @@ def _facts(item: Item) -> tuple[str, ...]:
     began = "" if latency_s is None else f"began {fixed(latency_s, 1, 's')} after the query"
     is_played = item.exercise is None
     facts = (
-        (is_played, f"asked {item.attempts} times; waits before: {waits}" if item.attempts > 1 else "asked once"),
+        (is_played, f"asked {item.attempts} times, repeated after {waits}" if item.attempts > 1 else "asked once"),
         (is_played and item.recognition is Recognition.NO, OTHER_WORDS),
         (is_played and bool(began), began),
         (is_played and item.truncated, CUT_OFF),
@@ -512,7 +512,7 @@ class RatersSite(SeatedSite[Seat, Post]):
         with seat.lock:
             item = seat.desk.item(request.path_params["item"])
         if item is None or kind not in ("response", "query"):
-            raise HTTPException(404, "That sound is not among yours.")
+            raise HTTPException(404, "You do not have access to this sound.")
         make_sound = self._room.response_sound if kind == "response" else self._room.query_sound
         fault = "This sound cannot be made or read. Report it to the person who runs the site."
         path = self._room.clip_path(item)

@@ -82,7 +82,7 @@ def exported_with_each_result(folder: Path) -> None:
 def test_settings_that_no_trial_takes_are_refused(runs: Runs) -> None:
     ambient = "{id: soak, kind: ambient, hours: 0.003, segment_s: 10.8, sources: [{noise: pink}]}"
     scenario = SCENARIO.replace("{id: call, kind: wake, lead_in_s: 0.1, tail_s: 0.1}", ambient)
-    with pytest.raises(InputProblems, match="there are no others"):
+    with pytest.raises(InputProblems, match="all trials are ambient"):
         session(runs, "127.0.0.1:1", "{number.gain: 3}", scenario=scenario)
 
 

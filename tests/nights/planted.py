@@ -377,8 +377,8 @@ FAULTS = (
         "wake/test_wake.py::test_a_lost_link_cuts_exposure"),
     Planted("exposure_through_a_reboot", "", Area.EXPOSURE, """
 @ wake/wake.py
--                if state in (seen_by.DeviceState.STARTED, seen_by.DeviceState.GONE):
-+                if state is seen_by.DeviceState.GONE:
+-                if state in (observations.DeviceState.STARTED, observations.DeviceState.GONE):
++                if state is observations.DeviceState.GONE:
 """, "sound that was played while the device booted counts as exposure",
         "wake/test_wake_exposure.py::test_a_restart_breaks_the_proof"),
     Planted("exposure_without_heartbeats", "", Area.EXPOSURE, """
@@ -406,8 +406,8 @@ FAULTS = (
 """, "a restart interrupts no query", "session/test_query_trial.py::test_each_course_of_a_query_trial_has_its_outcome"),
     Planted("withdrawn_take_stays", "", Area.EVIDENCE, """
 @ wake/wake.py
--            for device, play in earlier[1].items():
--                self._devices[device].exclude(play)
+-        for device, play in self._counting_takes.pop(trial_id).plays.items():
+-            self._devices[device].exclude(play)
 """, "a take that was played again, or was not proven, stays in the figures",
         "wake/test_wake.py::test_a_later_take_replaces_the_earlier"),
     Planted("resume_replays_a_finished_trial", "", Area.RESUME, """

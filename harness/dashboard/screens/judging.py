@@ -373,7 +373,7 @@ class JudgingScreen(Screen[None]):
         def apply_to_item(answer: object) -> None:
             item = self._desk.view.item
             if panel_item is None or item is None or panel_item.id != item.id:
-                self._set_notice("that response is no longer on screen; nothing was done")
+                self._set_notice("that response is no longer on screen; nothing was changed")
                 return
             try:
                 apply(answer)

@@ -290,7 +290,7 @@ class RatingScreen(Sheet):
                 flag, _ = FLAGS[index]
                 self._judge("put aside", JudgmentStatus.FLAGGED, flags=(flag.value,))
             else:
-                self.post_notice("that response is no longer on screen; nothing was done")
+                self.post_notice("that response is no longer on screen; nothing was changed")
 
         if item_id is not None:
             self.app.push_screen(

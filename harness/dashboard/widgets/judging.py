@@ -103,7 +103,7 @@ def _facts(item: Item) -> Text:
     attempts_text = "asked once" if item.exercise is None else ""
     if item.attempts > 1:
         waits = ", ".join(seconds(wait_s) for wait_s in item.waits_s)
-        attempts_text = f"asked {item.attempts} times" + (f", again after {waits}" if waits else "")
+        attempts_text = f"asked {item.attempts} times" + (f", repeated after {waits}" if waits else "")
     latency_s = visible_latency_s(item)
     facts = (
         attempts_text,

@@ -225,7 +225,7 @@ def test_memory_probe_needs_evidence_that_the_prime_was_understood(tmp_path: Pat
     probe = read_memory(tmp_path, MEMORY + WAITS.replace("forgets", "device: black_box\n    forgets"))
     check_compatibility(probe, lab)  # an operator may be there
     alone = replace(lab, operator=OperatorPresence.ABSENT)
-    with pytest.raises(UnmetNeed, match="understood the first query"):
+    with pytest.raises(UnmetNeed, match="so nothing shows whether it understood"):
         check_compatibility(probe, alone)
     (trial,) = probe.trials
     check_compatibility(replace(probe, trials=(replace(trial, evidence=Evidence.NONE),)), alone)

@@ -596,5 +596,5 @@ def test_text_of_a_person_is_stored_unchanged_or_refused() -> None:
     assert [row.text for row in run.log.of(NoteWritten)] == ["Jörg:\n\tmore"]
     assert not run.log.of(MarkSet)
     assert run.answers["n1"] == (True, "")
-    assert run.answers["m1"] == (False, "the label has 10,001 characters; the limit is 10,000. Shorten it")
+    assert run.answers["m1"] == (False, "the label has 10,001 characters; the limit is 10,000. Shorten the text")
     assert run.answers["s1"] == (False, "a skip needs a reason")

@@ -91,7 +91,10 @@ def test_a_probe_may_be_a_recording(tmp_path: Path) -> None:
     ("scenario", "says"),
     [
         (SOAK.replace("PROBE", "{every_s: 20}"), "soak.yaml:5:"),
-        (SOAK.replace("PROBE", "{every_s: 20}"), "probes are played between segments, and a segment lasts 30 s"),
+        (
+            SOAK.replace("PROBE", "{every_s: 20}"),
+            "probes are played between segments, so not more often than every 30 s",
+        ),
         ("scenario: soak\ntrials: [{id: one, kind: probe}]\n", "'probe'"),
         (
             "scenario: soak\ntrials: [{id: one, kind: wake, probe: {every_s: 60}}]\n",
