@@ -27,7 +27,7 @@ from harness.cli.orders import move, power
 from harness.cli.streams import demand_reader, drawn_progress, standard_output
 from harness.model.errors import DeviceError, InputError
 from harness.model.frozen import frozen
-from harness.model.numbers import counted, exact, percent
+from harness.model.numbers import counted, exact, local_time, percent
 
 if TYPE_CHECKING:
     from harness.devices.device_monitor import DeviceMonitor, MonitorRow
@@ -478,7 +478,7 @@ def _follow_source(device_monitor: DeviceMonitor, source: DeviceSource) -> Itera
 
 def _row_text(row: MonitorRow) -> str:
     """The time, the device's line, and what the profile makes of it or why it is not mapped."""
-    clock = time.strftime("%H:%M:%S", time.localtime(row.wall_s)) + f".{int(row.wall_s * 1000) % 1000:03d}"
+    clock = local_time(row.wall_s)
     meaning = f"=> {row.made}" if row.mapped else f"-- {row.why or 'not mapped'}"
     times = f"  ({row.times})" if row.times else ""
     return f"{clock}  {row.said:{LINE_COLUMNS}}  {meaning}{times}"

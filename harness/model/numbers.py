@@ -7,6 +7,7 @@ other prints of numbers. Shares and intervals, which need their types, stand in 
 from __future__ import annotations
 
 import re
+import time
 
 WRITTEN_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 """A finite number, as files write it."""
@@ -124,6 +125,12 @@ def seconds(value_s: float | None) -> str:
 def moment(at_s: float) -> str:
     """A place in a recording or on a clock, to the millisecond: `12.345 s`."""
     return f"{at_s:.3f} s"
+
+
+def local_time(wall_s: float) -> str:
+    """A time since the epoch as the host's local time of day, cut to the millisecond: `14:03:07.250`."""
+    whole_s, milliseconds = divmod(int(wall_s * 1000), 1000)
+    return time.strftime("%H:%M:%S", time.localtime(whole_s)) + f".{milliseconds:03d}"
 
 
 def hours(value_s: float, decimals: int = 0) -> str:

@@ -20,6 +20,7 @@ from harness.dashboard.widgets.bars import RowList, TextBlock, move_keys
 from harness.dashboard.wording import screen_text
 from harness.devices.device_monitor import DeviceMonitor, MonitorRow
 from harness.devices.device_sources import DeviceSource, Picture, ShowsPicture, take_outputs
+from harness.model.numbers import local_time
 
 MAX_ROWS = 5000
 REDRAW_S = 0.1
@@ -112,7 +113,7 @@ class MonitorRows(RowList):
 
     def line(self, index: int, width: int) -> Text:
         row = self._shown_rows[index]
-        clock = time.strftime("%H:%M:%S", time.localtime(row.wall_s)) + f".{int(row.wall_s * 1000) % 1000:03d}"
+        clock = local_time(row.wall_s)
         columns_width = max(8, width - CLOCK_WIDTH - 3)
         line_width = columns_width * 11 // 20
         style = f"on {palette.SELECTED}" if not self.is_following and index == self._chosen_index else ""
