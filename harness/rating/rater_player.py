@@ -82,9 +82,11 @@ class RaterPlayer:
             )
             self.fault = ""
             playback.open()
-            if self.fault:  # the output was lost as soon as it was open, and `_on_fault` closes it
-                raise SoundError(self.fault)
             self._playback = playback
+            # Looked at last: the output may be lost at any time since it opened. Then `_on_fault` closes it.
+            if self.fault:
+                self._playback = None
+                raise SoundError(self.fault)
 
     def order(self) -> int:
         """Reserves a place in the order of plays and stops, for a play whose sound is not ready yet."""
