@@ -58,6 +58,8 @@ UNPROVEN_S = 0.12
 """Assumed delay of the first lines, in seconds, if it was not measured."""
 JUMP_BINS = 5
 """This many late bins in a row show that the device's clock has stood still."""
+MAX_TIME_LENGTH = 40
+"""A longer text, in characters, is no time."""
 
 _HMS = re.compile(r"(?:(\d+):)?(\d+):(\d\d):(\d\d)(?:[.,]([\d,]+))?")
 _UNITS = {ClockKind.S: 1.0, ClockKind.MS: 1e-3, ClockKind.US: 1e-6, ClockKind.AUDIO_S: 1.0, ClockKind.AUDIO_MS: 1e-3}
@@ -73,7 +75,7 @@ class DeviceTime:
 
 def read_time(text: str, kind: ClockKind) -> DeviceTime | None:
     """The value of a line's `time`; None when it does not have that form."""
-    if kind is ClockKind.NONE or len(text) > 40:
+    if kind is ClockKind.NONE or len(text) > MAX_TIME_LENGTH:
         return None
     if kind is ClockKind.HMS:
         return _read_hms(text)
@@ -97,19 +99,20 @@ def _read_hms(text: str) -> DeviceTime | None:
 
 @dataclass(slots=True)
 class _Bin:
-    """The lowest and the highest upper bound of the offset within one bin, each with its device time.
-
-    - high_at_s, high: device time and value of the lowest bound.
-    - late_at_s, late: the same of the highest bound.
-    - width: for the lowest one, longest possible time from writing to reading.
-    """
+    """The fastest and the slowest line within BIN_S: the lowest and the highest upper bound of the offset."""
 
     start_s: float
-    high_at_s: float
-    high: float
-    width: float
-    late_at_s: float
-    late: float
+    """Device time of the first line."""
+    fastest_device_s: float
+    """Device time of the fastest line."""
+    fastest_offset_s: float
+    """Upper bound of the offset that the fastest line gives."""
+    fastest_width_s: float
+    """Longest possible time from writing to reading of the fastest line."""
+    slowest_device_s: float
+    """Device time of the slowest line."""
+    slowest_offset_s: float
+    """Upper bound of the offset that the slowest line gives."""
 
 
 class LineClock:
@@ -137,7 +140,7 @@ class LineClock:
         if len(self._bins) < PROVEN_POINTS:
             return None
         slope, _ = self._drift()
-        return max(self._bin_lateness(self._bins[-1].high_at_s, slope))
+        return max(self._bin_lateness(self._bins[-1].fastest_device_s, slope))
 
     def add(self, time: DeviceTime, stamp: Stamp) -> None:
         """Adds a line's device time and its arrival."""
@@ -157,15 +160,27 @@ class LineClock:
         newest = self._bins[-1] if self._bins else None
         if newest is None or not 0 <= device_s - newest.start_s < BIN_S:
             self._forget_before_jump()
-            self._bins.append(_Bin(device_s, device_s, high, high - low, device_s, high))
+            self._bins.append(
+                _Bin(
+                    start_s=device_s,
+                    fastest_device_s=device_s,
+                    fastest_offset_s=high,
+                    fastest_width_s=high - low,
+                    slowest_device_s=device_s,
+                    slowest_offset_s=high,
+                )
+            )
             self._fit = None
             self._forget_stray()
             return
-        if high < newest.high:
-            newest.high_at_s, newest.high, newest.width = device_s, high, high - low
+        if high < newest.fastest_offset_s:
+            newest.fastest_device_s = device_s
+            newest.fastest_offset_s = high
+            newest.fastest_width_s = high - low
             self._fit = None
-        if high > newest.late:
-            newest.late_at_s, newest.late = device_s, high
+        if high > newest.slowest_offset_s:
+            newest.slowest_device_s = device_s
+            newest.slowest_offset_s = high
 
     def _forget(self) -> None:
         self._bins.clear()
@@ -179,11 +194,11 @@ class LineClock:
         if not self._bins:
             return unproven
         arrived_s = stamp.at_s + stamp.error_s
-        slope, drift = self._drift()
+        slope, slope_error = self._drift()
         lateness = self._bin_lateness(device_s, slope)
         if max(lateness) > CREDIBLE_S:
             return unproven
-        low, high = self._fit_offset(device_s, slope, drift, lateness)
+        low, high = self._fit_offset(device_s, slope, slope_error, lateness)
         start_s = device_s - time.step_s / 2 + low
         end_s = min(arrived_s, device_s + time.step_s + high)
         if start_s > end_s or end_s < stamp.at_s - stamp.error_s - CREDIBLE_S:
@@ -191,34 +206,35 @@ class LineClock:
         middle_s, error_s = (start_s + end_s) / 2, (end_s - start_s) / 2
         delay_s = arrived_s - (device_s - time.step_s / 2 + high)
         if delay_s > self._usual_delay(lateness):
-            error_s = (
-                arrived_s - middle_s
-            )  # the device's clock may have stood still: the line may be as new as its arrival
+            # The device's clock may have stood still: the line may be as new as its arrival.
+            error_s = arrived_s - middle_s
         return Stamp(middle_s, error_s)
 
-    def _fit_offset(self, device_s: float, slope: float, drift: float, lateness: list[float]) -> tuple[float, float]:
+    def _fit_offset(
+        self, device_s: float, slope: float, slope_error: float, lateness: list[float]
+    ) -> tuple[float, float]:
         """The bounds of the offset at a device time."""
-        high, best = self._envelope(device_s, slope, drift)
-        near_count = sum(drift * abs(device_s - bin.high_at_s) <= max(lateness) / 4 for bin in self._bins)
-        farthest = self._envelope_error(best.width, lateness, near_count)
-        if drift == TICKS_DRIFT:
-            farthest = max(farthest, best.width - self._hold_back_s + self._unproven_s)
-        return high - farthest - 2 * drift * abs(device_s - best.high_at_s), high
+        high, best = self._envelope(device_s, slope, slope_error)
+        near_count = sum(slope_error * abs(device_s - bin.fastest_device_s) <= max(lateness) / 4 for bin in self._bins)
+        farthest = self._envelope_error(best.fastest_width_s, lateness, near_count)
+        if slope_error == TICKS_DRIFT:
+            farthest = max(farthest, best.fastest_width_s - self._hold_back_s + self._unproven_s)
+        return high - farthest - 2 * slope_error * abs(device_s - best.fastest_device_s), high
 
     def _contradicts(self, device_s: float, high: float) -> bool:
         """Whether a line was written after it arrived, by the clock as it was."""
         if not self._bins:
             return False
-        slope, drift = self._drift()
-        return high < self._fit_offset(device_s, slope, drift, self._bin_lateness(device_s, slope))[0]
+        slope, slope_error = self._drift()
+        return high < self._fit_offset(device_s, slope, slope_error, self._bin_lateness(device_s, slope))[0]
 
     def _proves_a_stop(self, device_s: float, low: float) -> bool:
         """Counts incredibly late lines in a row. Returns whether they are JUMP_BINS: then the clock has stood still.
 
         Fewer are not enough, since a line may consist of two that were joined.
         """
-        slope, drift = self._drift()
-        is_late = bool(self._bins) and low > self._envelope(device_s, slope, drift)[0] + CREDIBLE_S
+        slope, slope_error = self._drift()
+        is_late = bool(self._bins) and low > self._envelope(device_s, slope, slope_error)[0] + CREDIBLE_S
         self._late_line_count = self._late_line_count + 1 if is_late else 0
         return self._late_line_count == JUMP_BINS
 
@@ -229,20 +245,21 @@ class LineClock:
             return 0.0
         return _upper_quantile(lateness[:-JUMP_BINS])
 
-    def _envelope(self, device_s: float, slope: float, drift: float) -> tuple[float, _Bin]:
-        """The lowest upper bound of the offset at a device time, and the bin that gives it."""
-        return min(
-            (
-                (bin.high + slope * (device_s - bin.high_at_s) + drift * abs(device_s - bin.high_at_s), bin)
-                for bin in self._bins
-            ),
-            key=lambda bound: bound[0],
-        )
+    def _envelope(self, device_s: float, slope: float, slope_error: float) -> tuple[float, _Bin]:
+        """The lowest upper bound of the offset at a device time, and the bin that gives it.
+
+        The bound of a bin moves with the fitted slope, and grows by the slope's error with the time since the bin.
+        """
+        bounds = []
+        for bin in self._bins:
+            since_s = device_s - bin.fastest_device_s
+            bounds.append((bin.fastest_offset_s + slope * since_s + slope_error * abs(since_s), bin))
+        return min(bounds, key=lambda bound: bound[0])
 
     def _bin_lateness(self, device_s: float, slope: float) -> list[float]:
         """For each bin, how much later its latest line arrived than the fastest line of all."""
-        prompt = min(bin.high + slope * (device_s - bin.high_at_s) for bin in self._bins)
-        return [bin.late + slope * (device_s - bin.late_at_s) - prompt for bin in self._bins]
+        prompt = min(bin.fastest_offset_s + slope * (device_s - bin.fastest_device_s) for bin in self._bins)
+        return [bin.slowest_offset_s + slope * (device_s - bin.slowest_device_s) - prompt for bin in self._bins]
 
     def _envelope_error(self, width: float, lateness: list[float], count: int) -> float:
         """How far the envelope may lie above the truth.
@@ -267,9 +284,10 @@ class LineClock:
         for count in range(JUMP_BINS, min(2 * JUMP_BINS, len(bins) - PROVEN_POINTS) + 1):
             older, newer = bins[:-count], bins[-count:]
             # The more lines are late in a row, the less often each may have been late before.
-            highest = _upper_quantile([bin.high for bin in older], USUAL_SHARE ** (JUMP_BINS / count))
-            lowest = min(bin.high for bin in older)
-            if all(bin.high > highest + max(highest - lowest, bin.width) for bin in newer):
+            older_offsets_s = [bin.fastest_offset_s for bin in older]
+            usual_max_s = _upper_quantile(older_offsets_s, USUAL_SHARE ** (JUMP_BINS / count))
+            spread_s = usual_max_s - min(older_offsets_s)
+            if all(bin.fastest_offset_s > usual_max_s + max(spread_s, bin.fastest_width_s) for bin in newer):
                 self._bins = deque(newer, maxlen=KEPT_BINS)
                 return
 
@@ -279,15 +297,15 @@ class LineClock:
         Not one of the newest: the clock may have stood still since.
         """
         if len(self._bins) > PROVEN_POINTS:
-            lateness = self._bin_lateness(self._bins[-1].high_at_s, self._drift()[0])
-            latest = lateness.index(max(lateness))
+            lateness = self._bin_lateness(self._bins[-1].fastest_device_s, self._drift()[0])
+            latest_index = lateness.index(max(lateness))
             stray_count = sum(late_s > CREDIBLE_S for late_s in lateness)
-            if stray_count == 1 and latest < len(lateness) - JUMP_BINS:
-                del self._bins[latest]
+            if stray_count == 1 and latest_index < len(lateness) - JUMP_BINS:
+                del self._bins[latest_index]
                 self._fit = None
 
     def _drift(self) -> tuple[float, float]:
-        """The drift between the clocks, s per s, and how far it may be from that."""
+        """The slope of the offset (the drift between the clocks) and its largest error, both in s per s."""
         if self._fit is None:
             self._fit = self._fit_drift()
         return self._fit
@@ -299,8 +317,8 @@ class LineClock:
             return 0.0, TICKS_DRIFT
         # Use differences to the first point: squares of large monotonic times lose digits.
         first = self._bins[0]
-        xs = [bin.high_at_s - first.high_at_s for bin in self._bins]
-        ys = [bin.high - first.high for bin in self._bins]
+        xs = [bin.fastest_device_s - first.fastest_device_s for bin in self._bins]
+        ys = [bin.fastest_offset_s - first.fastest_offset_s for bin in self._bins]
         slope, intercepts, sigma = _fit_line(xs, ys)
         other_slopes = [_fit_line(xs[1:], ys[1:])[0], _fit_line(xs[:-1], ys[:-1])[0], _median_slope(xs, ys)]
         error = max(
