@@ -95,12 +95,12 @@ class Dashboard(GuardedApp):
             self._client.close()
 
     def redraw(self) -> None:
-        """Handles new messages, and shows the present view on all screens. Also connects again after Ctrl-Z."""
+        """Handles new messages, and shows the present view on all screens."""
         self.watch_.handle_messages()
         if self._was_stopped and self.watch_.view().gone_reason is not None:
             # Connects again after Ctrl-Z: an engine drops a client that reads nothing for long.
             self._was_stopped = False
-            with suppress(EngineError):  # it has ended meanwhile, as the screen says already
+            with suppress(EngineError):  # the engine has ended meanwhile, as the screen says already
                 self._client = self._connect_to_engine()
                 self.watch_.note_reconnect()
         view = self.watch_.view()

@@ -1,6 +1,7 @@
 """What a driver can declare beyond `ports.Driver`, and how commands use it: no command names a transport.
 
-    a command ──► a function below ──► does the driver's class have the method? ──► it, or the function's default
+A command calls a function of this module. If the driver's class has the method, the function calls it; otherwise it
+returns a default. `isinstance(driver_class, …)` asks whether the class itself has the method, since no driver is made.
 
 Everything here is optional. A driver that declares nothing still runs on a bench.
 `docs/how-to/add-a-transport.md` shows one.

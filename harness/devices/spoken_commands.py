@@ -23,11 +23,16 @@ from harness.sound.recogniser_process import RecogniserProcess
 ANSWER_HZ = 22_050  # That of espeak, the default voice.
 RECOGNISER_TIMEOUT_S = 180.0
 """Above what `RecogniserProcess` takes at most: two children, each 60 s to load and 20 s to answer."""
-_SPEECH_S, _SILENCE_S = 0.3, 0.7
-"""Length of the speech that begins a command, and of the silence that ends it, in seconds, as in Home Assistant."""
-_FRAMES_PER_S = 100
-_QUIET_DBFS, _QUIET_FRAMES = -60.0, 10
-"""The level that is assumed before the first sound, and for how many frames, since a command may begin with speech."""
+_SPEECH_FRAMES = 30
+"""Frames of 10 ms with speech that begin a command, as in Home Assistant."""
+_SILENCE_FRAMES = 70
+"""Frames of 10 ms in a row without speech that end a command, as in Home Assistant."""
+_QUIET_DBFS = -60.0
+"""The level that is assumed before the first sound, since a command may begin with speech."""
+_QUIET_FRAMES = 10
+"""For how many frames that level is assumed."""
+_FULL_SCALE = 32768
+"""The sample of 16 bits that stands for 1."""
 NOTHING_HEARD = "stt-no-text-recognized"
 SOUND_GRACE_S = 1.0
 """How much longer than the longest command to wait for a device that sends less sound than it should, in seconds."""
@@ -48,7 +53,7 @@ class Answerer:
         self._answer, self._spec = answer, VoiceSpec()
         if self._voice is not None and answer:
             self._spec = VoiceSpec(engine, name, language=self._voice.language_of(name))
-        CommandSound(ANALYSIS_HZ, 1, 0.0).feed(bytes(2 * ANALYSIS_HZ), 0.0)  # its imports would delay the first event
+        _warm_up_detectors()
         self.recogniser = RecogniserProcess(recogniser) if recogniser else None
 
     def await_recogniser(self) -> None:
@@ -84,6 +89,11 @@ class Answerer:
             self.recogniser.close()
 
 
+def _warm_up_detectors() -> None:
+    """Analyses a second of silence: the imports that this needs would delay the first event of a command."""
+    CommandSound(ANALYSIS_HZ, 1, 0.0).feed(bytes(2 * ANALYSIS_HZ), 0.0)
+
+
 class CommandSound:
     """The sound of one command, as its chunks arrive. start_s: latest possible host time of its first sample."""
 
@@ -109,22 +119,32 @@ class CommandSound:
         data, size = self._partial_frame + data, 2 * self.channels
         end = len(data) - len(data) % size
         self._partial_frame = data[end:]
-        channel_samples = np.frombuffer(data[:end], "<i2").reshape(-1, self.channels)
-        samples = (channel_samples.mean(axis=1) / 32768).astype(np.float32)
+        sample_frames = np.frombuffer(data[:end], "<i2").reshape(-1, self.channels)
+        samples = (sample_frames.mean(axis=1) / _FULL_SCALE).astype(np.float32)
         self._pieces.append(samples)
         self._sample_count += len(samples)
         self.arrived_s = at_s
         self.start_s = min(self.start_s, at_s - self._sample_count / self.rate_hz)
         resampled = self._resampler.resample_chunk(samples)
         for frame in self._frames.feed(resampled, np.zeros(len(resampled), np.bool_)):
-            self._speech_frames += frame.speech
-            self._silent_frames = 0 if frame.speech else self._silent_frames + 1
-            if self._silent_frames >= _FRAMES_PER_S * _SILENCE_S:
-                if self._has_speech:
-                    return True
-                self._speech_frames = 0
-            self._has_speech = self._has_speech or self._speech_frames >= _FRAMES_PER_S * _SPEECH_S
+            if self._ends_with(frame.speech):
+                return True
         return self._sample_count >= self._limit_s * self.rate_hz
+
+    def _ends_with(self, is_speech: bool) -> bool:
+        """Counts a frame. Returns whether the silence after the command is long enough with it."""
+        if is_speech:
+            self._speech_frames += 1
+            self._silent_frames = 0
+        else:
+            self._silent_frames += 1
+        if self._silent_frames >= _SILENCE_FRAMES:
+            if self._has_speech:
+                return True
+            self._speech_frames = 0
+        if self._speech_frames >= _SPEECH_FRAMES:
+            self._has_speech = True
+        return False
 
     def waveform(self) -> Waveform | None:
         """The sound so far; None without a sample."""
@@ -217,4 +237,4 @@ def demand_answerer(recogniser: str, voice: str, answer: str) -> None:
             remedy="Find the cause: harness check doctor",
         )
     if answer:
-        Answerer("", voice, answer)
+        Answerer("", voice, answer)  # raises if the voice is missing

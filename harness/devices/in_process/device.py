@@ -230,7 +230,9 @@ class SimpleDevice:
             return None
         play_count = self._play_counts[waveform_sha] = self._play_counts.get(waveform_sha, 0) + 1
         rng = random.Random(f"{self._seed}:{waveform_sha}:{play_count}")
-        draw, phrase = rng.random(), rng.randrange(len(PHRASES))
+        # The shares lie one after the other between 0 and 1: the one that the number falls into decides.
+        remaining = rng.random()
+        phrase = rng.randrange(len(PHRASES))
         latency_s = self._options.latency_s * rng.uniform(0.8, 1.2)
         for share, reaction in (
             (self._options.wake_miss_share, DeviceReaction(None, None, phrase)),
@@ -238,9 +240,9 @@ class SimpleDevice:
             (self._options.silent_share, DeviceReaction(text, None, phrase)),
             (self._options.late_share, DeviceReaction(text, self._options.late_s, phrase)),
         ):
-            if draw < share:
+            if remaining < share:
                 return self._with_frame(reaction, waveform_sha, play_count)
-            draw -= share
+            remaining -= share
         return self._with_frame(DeviceReaction(text, latency_s, phrase), waveform_sha, play_count)
 
     def _with_frame(self, reaction: DeviceReaction, waveform_sha: str, play_count: int) -> DeviceReaction:

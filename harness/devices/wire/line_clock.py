@@ -59,7 +59,7 @@ UNPROVEN_S = 0.12
 JUMP_BINS = 5
 """This many late bins in a row show that the device's clock has stood still."""
 MAX_TIME_LENGTH = 40
-"""A longer text, in characters, is no time."""
+"""Length, in characters, of the longest text that is read as a time."""
 
 _HMS = re.compile(r"(?:(\d+):)?(\d+):(\d\d):(\d\d)(?:[.,]([\d,]+))?")
 _UNITS = {ClockKind.S: 1.0, ClockKind.MS: 1e-3, ClockKind.US: 1e-6, ClockKind.AUDIO_S: 1.0, ClockKind.AUDIO_MS: 1e-3}
