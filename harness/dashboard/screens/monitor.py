@@ -53,7 +53,9 @@ class MonitorRows(RowList):
     def chosen(self) -> MonitorRow | None:
         if not self._shown_rows:
             return None
-        return self._shown_rows[-1 if self.is_following else min(self._chosen_index, len(self._shown_rows) - 1)]
+        if self.is_following:
+            return self._shown_rows[-1]
+        return self._shown_rows[min(self._chosen_index, len(self._shown_rows) - 1)]
 
     @property
     def waiting_count(self) -> int:

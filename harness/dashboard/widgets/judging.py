@@ -166,9 +166,8 @@ class GuideKeys(TextWidget):
         if height < len(Category):
             # The last line names the keys whose lines are off screen.
             keys = " ".join(self._keys.categories[category] for category in list(Category)[height - 1 :])
-            lines[height - 1 :] = [
-                self._cut_line(Text(f"{keys} … enlarge to 24 lines to show all keys", palette.YELLOW), width)
-            ]
+            last_line = Text(f"{keys} … enlarge to 24 lines to show all keys", palette.YELLOW)
+            lines = [*lines[: height - 1], self._cut_line(last_line, width)]
         return Text("\n").join(lines)
 
     def _lines(self, width: int, height: int) -> list[Text]:

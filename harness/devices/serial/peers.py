@@ -231,12 +231,13 @@ class ConsolePeer:
         self._playing: ActivePlay | None = None
         self._started_s = 0.0
         self._settle_until_s: float | None = None  # end of SETTLE_S, once the last sample is acknowledged
-        self._earlier_samples = 0  # of all earlier sounds
+        self._earlier_sample_count = 0  # of all earlier sounds
         self._listening_reported_s = float("-inf")
 
     def link_up(self, now_s: float) -> None:
         self.ready = True
-        self._dialogue_line, self._at_line_start = b"", True
+        self._dialogue_line = b""
+        self._at_line_start = True
 
     def link_lost(self, now_s: float) -> None:
         self._report_lines(self.console.flush(Stamp(now_s)))  # what comes next is the beginning of a line
@@ -347,12 +348,12 @@ class ConsolePeer:
 
     def _audio_line_s(self, sample: int) -> float:
         """Position of a sample of the current sound in all audio that was sent, in seconds."""
-        return (self._earlier_samples + sample) / self.rate_hz if self.rate_hz else 0.0
+        return (self._earlier_sample_count + sample) / self.rate_hz if self.rate_hz else 0.0
 
     def _end_sound(self, now_s: float, *, complete: bool) -> None:
         playing, self._playing = self._playing, None
         if playing is None:
             return
         if playing.has_started:
-            self._earlier_samples += len(playing.samples) if complete else self._dialogue.sent
+            self._earlier_sample_count += len(playing.samples) if complete else self._dialogue.sent
         self._report(StimulusEnded(self._source, Stamp(now_s), playing.play_id, complete, self._audio_line_s(0)))
