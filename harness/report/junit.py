@@ -378,7 +378,7 @@ def _play_reason(play: Play, lines: list[str]) -> Reason | None:
             message = f"{OUTCOME_WORDS[Outcome.MISHEARD]}: {plain_text(reading.heard, 200)}"
             return Reason(CaseVerdict.FAILURE, "substitution", message, text)
         case TrialKind.COMMAND, CommandResult.MISSING:
-            return Reason(CaseVerdict.FAILURE, "missing", "the device understood nothing", text)
+            return Reason(CaseVerdict.FAILURE, "missing", "it understood nothing", text)
         case TrialKind.AMBIENT, _ if reading.exposure_s <= 0 and not reading.unmatched:
             return Reason(CaseVerdict.SKIPPED, "unproven", "nothing shows that the device was listening", text)
         case _:

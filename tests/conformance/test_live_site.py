@@ -88,7 +88,7 @@ def test_a_search_that_fails_is_shown_and_goes_on(ann: TestClient) -> None:
     record = runtime_folder() / "engine-000000000000.json"
     record.mkdir(parents=True)
     try:
-        wait_for(lambda: "The search for sessions: fails" in ann.get("/live").text, event="the failure on the page")
+        wait_for(lambda: "The search for sessions failed" in ann.get("/live").text, event="the failure on the page")
     finally:
         record.rmdir()
     wait_for(lambda: "The search for sessions" not in ann.get("/live").text, event="the next search")
